@@ -1,0 +1,3 @@
+// The headers of libyaml, as Debian's -dev package installs them.
+#pragma once
+#include <yaml.h>
