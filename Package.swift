@@ -16,22 +16,13 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
   ],
   targets: [
-    .systemLibrary(name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
+    .systemLibrary(
+      name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
     .systemLibrary(name: "CZstd", pkgConfig: "libzstd", providers: [.apt(["libzstd-dev"])]),
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
-    .target(
-      name: "Codecs", dependencies: ["CArchive", "CZstd", "CSodium", "CYAML"],
-      swiftSettings: strict),
-    .target(name: "SandboxModel", dependencies: ["SystemIO"], swiftSettings: common),
-    .target(
-      name: "PolicyEngine", dependencies: ["SandboxModel", "Codecs"], swiftSettings: common),
-    .testTarget(name: "SystemIOTests", dependencies: ["SystemIO"], swiftSettings: common),
-    .testTarget(name: "CodecsTests", dependencies: ["Codecs"], swiftSettings: common),
-    .testTarget(name: "SandboxModelTests", dependencies: ["SandboxModel"], swiftSettings: common),
-    .testTarget(name: "PolicyEngineTests", dependencies: ["PolicyEngine"], swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

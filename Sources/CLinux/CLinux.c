@@ -1,0 +1,159 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/fs.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/statvfs.h>
+#include <sys/syscall.h>
+#include <sys/sysmacros.h>
+#include <sys/xattr.h>
+#include <unistd.h>
+
+#define CL_RETRY(expression)                                                                       \
+  ({                                                                                               \
+    long cl_result;                                                                                \
+    do {                                                                                           \
+      cl_result = (long)(expression);                                                              \
+    } while (cl_result < 0 && errno == EINTR);                                                     \
+    cl_result < 0 ? -(long)errno : cl_result;                                                      \
+  })
+
+long cl_open(int folder, const char *name, int flags, unsigned mode) {
+  return CL_RETRY(openat(folder, name, flags | O_CLOEXEC, mode));
+}
+long cl_close(int fd) { return close(fd) < 0 ? -(long)errno : 0; }
+long cl_read(int fd, void *into, size_t count) {
+  return CL_RETRY(read(fd, into, count));
+}
+long cl_pread(int fd, void *into, size_t count, int64_t at) {
+  return CL_RETRY(pread(fd, into, count, at));
+}
+long cl_write(int fd, const void *from, size_t count) {
+  return CL_RETRY(write(fd, from, count));
+}
+long cl_pwrite(int fd, const void *from, size_t count, int64_t at) {
+  return CL_RETRY(pwrite(fd, from, count, at));
+}
+long cl_fsync(int fd) { return fsync(fd) < 0 ? -(long)errno : 0; }
+long cl_syncfs(int fd) { return syncfs(fd) < 0 ? -(long)errno : 0; }
+// Where the next data, or the next hole, begins.
+long cl_next_data(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_DATA)); }
+long cl_next_hole(int fd, int64_t from) { return CL_RETRY(lseek(fd, from, SEEK_HOLE)); }
+long cl_seek(int fd, int64_t to) { return CL_RETRY(lseek(fd, to, SEEK_SET)); }
+long cl_truncate(int fd, int64_t size) { return CL_RETRY(ftruncate(fd, size)); }
+long cl_advise_sequential(int fd) {
+  return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
+}
+
+static long status(int folder, const char *name, int flags, struct cl_status *out) {
+  struct statx s;
+  long r = CL_RETRY(statx(folder, name, flags | AT_NO_AUTOMOUNT,
+                          STATX_BASIC_STATS | STATX_BTIME, &s));
+  if (r < 0) return r;
+  out->inode = s.stx_ino;
+  out->device = makedev(s.stx_dev_major, s.stx_dev_minor);
+  out->special_device = makedev(s.stx_rdev_major, s.stx_rdev_minor);
+  out->size = s.stx_size;
+  out->blocks = s.stx_blocks;
+  out->mtime = s.stx_mtime.tv_sec;
+  out->mtime_ns = s.stx_mtime.tv_nsec;
+  out->ctime = s.stx_ctime.tv_sec;
+  out->ctime_ns = s.stx_ctime.tv_nsec;
+  out->btime = s.stx_btime.tv_sec;
+  out->btime_ns = s.stx_btime.tv_nsec;
+  out->has_btime = (s.stx_mask & STATX_BTIME) != 0;
+  out->mode = s.stx_mode;
+  out->uid = s.stx_uid;
+  out->gid = s.stx_gid;
+  out->links = s.stx_nlink;
+  out->mount_root = (s.stx_attributes & s.stx_attributes_mask & STATX_ATTR_MOUNT_ROOT) != 0;
+  return 0;
+}
+
+// The status of an open file.
+long cl_stat_open(int fd, struct cl_status *out) { return status(fd, "", AT_EMPTY_PATH, out); }
+// The status of a child; a link's own unless it is to be followed.
+long cl_stat(int folder, const char *name, int follow, struct cl_status *out) {
+  return status(folder, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, out);
+}
+
+long cl_list(int fd, void *into, size_t count) {
+  return CL_RETRY(syscall(SYS_getdents64, fd, into, count));
+}
+long cl_mkdir(int folder, const char *name, unsigned mode) {
+  return CL_RETRY(mkdirat(folder, name, mode));
+}
+long cl_unlink(int folder, const char *name, int flags) {
+  return CL_RETRY(unlinkat(folder, name, flags));
+}
+// Renames; with no_replace nonzero an existing target is EEXIST.
+long cl_rename(int from, const char *name, int to, const char *as, int no_replace) {
+  return CL_RETRY(renameat2(from, name, to, as, no_replace ? RENAME_NOREPLACE : 0));
+}
+long cl_link(int from, const char *name, int to, const char *as) {
+  return CL_RETRY(linkat(from, name, to, as, 0));
+}
+long cl_symlink(const char *target, int folder, const char *name) {
+  return CL_RETRY(symlinkat(target, folder, name));
+}
+long cl_readlink(int folder, const char *name, void *into, size_t count) {
+  return CL_RETRY(readlinkat(folder, name, into, count));
+}
+long cl_mknod(int folder, const char *name, unsigned mode, uint64_t device) {
+  return CL_RETRY(mknodat(folder, name, mode, device));
+}
+long cl_chmod(int fd, unsigned mode) { return CL_RETRY(fchmod(fd, mode)); }
+long cl_chmod_at(int folder, const char *name, unsigned mode) {
+  return CL_RETRY(fchmodat(folder, name, mode, 0));
+}
+long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid) {
+  return CL_RETRY(fchownat(folder, name, uid, gid, AT_SYMLINK_NOFOLLOW | AT_EMPTY_PATH));
+}
+long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns) {
+  struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, ns}};
+  return CL_RETRY(utimensat(folder, name, times, AT_SYMLINK_NOFOLLOW));
+}
+long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns) {
+  struct timespec times[2] = {{0, UTIME_OMIT}, {seconds, ns}};
+  return CL_RETRY(futimens(fd, times));
+}
+
+long cl_list_attributes(const char *path, void *into, size_t count) {
+  return CL_RETRY(llistxattr(path, into, count));
+}
+long cl_get_attribute(const char *path, const char *key, void *into, size_t count) {
+  return CL_RETRY(lgetxattr(path, key, into, count));
+}
+long cl_set_attribute(const char *path, const char *key, const void *from,
+                                    size_t count) {
+  return CL_RETRY(lsetxattr(path, key, from, count, 0));
+}
+long cl_remove_attribute(const char *path, const char *key) {
+  return CL_RETRY(lremovexattr(path, key));
+}
+long cl_flags(int fd) {
+  int flags = 0;
+  long r = CL_RETRY(ioctl(fd, FS_IOC_GETFLAGS, &flags));
+  return r < 0 ? r : (long)flags;
+}
+long cl_lock(int fd, int exclusive, int wait) {
+  return CL_RETRY(flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB)));
+}
+long cl_random(void *into, size_t count) { return CL_RETRY(getrandom(into, count, 0)); }
+
+// Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
+long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
+  struct statvfs v;
+  long r = CL_RETRY(fstatvfs(fd, &v));
+  if (r < 0) return r;
+  *available = (uint64_t)v.f_bavail * v.f_frsize;
+  *total = (uint64_t)v.f_blocks * v.f_frsize;
+  *inodes = v.f_favail;
+  return 0;
+}

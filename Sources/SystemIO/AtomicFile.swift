@@ -1,0 +1,46 @@
+/// A file that appears whole or not at all: written beside its place, synced, renamed, and the
+/// folder synced. Without `commit()` its temporary is removed.
+public struct AtomicFile: ~Copyable {
+  private let folder: Folder
+  private let temporary: ByteString
+  private let file: Descriptor
+  private var isDone = false
+
+  /// Begins a file in `folder`, under a temporary name that nobody else uses.
+  public init(in folder: borrowing Folder, permissions: UInt16 = 0o666) throws(SystemError) {
+    let name = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8) + ".tmp")
+    let place = try folder.duplicate()
+    let created = try place.create(name, permissions: permissions)
+    self.folder = place
+    temporary = name
+    file = created
+  }
+
+  deinit {
+    if !isDone { try? folder.remove(temporary) }
+  }
+
+  /// Writes all bytes behind those written before.
+  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
+
+  /// Makes the content durable, gives it its name and makes the name durable. With `replacing`
+  /// false a file that is there already is an error.
+  public consuming func commit(
+    as name: ByteString, replacing: Bool = true
+  ) throws(SystemError) {
+    try file.sync()
+    try folder.rename(temporary, to: name, in: folder, replacing: replacing)
+    isDone = true
+    try folder.sync()
+  }
+
+  /// Writes a whole small file in one call.
+  public static func write(
+    _ bytes: borrowing [UInt8], as name: ByteString, in folder: borrowing Folder,
+    permissions: UInt16 = 0o666, replacing: Bool = true
+  ) throws(SystemError) {
+    let file = try AtomicFile(in: folder, permissions: permissions)
+    try file.write(bytes)
+    try file.commit(as: name, replacing: replacing)
+  }
+}

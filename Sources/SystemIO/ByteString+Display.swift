@@ -1,0 +1,50 @@
+extension ByteString: CustomStringConvertible {
+  /// The name for a person: control characters, text-direction marks, the backslash and bytes that
+  /// are not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`), so that a name can neither break a
+  /// line of output nor pass for another.
+  public var description: String {
+    var text = ""
+    var rest = bytes
+    while !rest.isEmpty {
+      if let (scalar, length) = Self.firstScalar(of: rest) {
+        text += Self.shown(scalar)
+        rest = rest.dropFirst(length)
+      } else {
+        text += "\\x" + Self.hex(rest[rest.startIndex])
+        rest = rest.dropFirst()
+      }
+    }
+    return text
+  }
+
+  private static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
+    guard let first = bytes.first else { return nil }
+    if first < 0x80 { return (Unicode.Scalar(first), 1) }
+    let length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2
+    guard bytes.count >= length,
+      let text = String(validating: bytes.prefix(length), as: UTF8.self),
+      let scalar = text.unicodeScalars.first
+    else { return nil }
+    return (scalar, length)
+  }
+
+  private static func shown(_ scalar: Unicode.Scalar) -> String {
+    switch scalar {
+    case "\n": return "\\n"
+    case "\t": return "\\t"
+    case "\r": return "\\r"
+    case "\\": return "\\\\"
+    default: break
+    }
+    switch scalar.properties.generalCategory {
+    case .control where scalar.value < 0x80: return "\\x" + hex(UInt8(scalar.value))
+    case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .unassigned:
+      return "\\u{" + String(scalar.value, radix: 16) + "}"
+    default: return String(scalar)
+    }
+  }
+
+  private static func hex(_ byte: UInt8) -> String {
+    (byte < 16 ? "0" : "") + String(byte, radix: 16)
+  }
+}

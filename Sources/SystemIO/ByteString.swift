@@ -1,0 +1,87 @@
+/// The bytes of a file name, a path or a link's target, kept exactly as the kernel gave them.
+///
+/// Two Linux names can be equal as Swift strings (composed and decomposed é), so names are compared,
+/// hashed and sorted by their bytes. `description` is for people: it escapes what is not printable.
+public struct ByteString: Hashable, Sendable {
+  /// The bytes, and one NUL after them so that a call to the kernel needs no copy.
+  @usableFromInline let storage: [UInt8]
+
+  /// Makes a name of bytes.
+  public init(_ bytes: some Sequence<UInt8>) {
+    var storage = Array(bytes)
+    storage.append(0)
+    self.storage = storage
+  }
+
+  /// Makes a name of a string's UTF-8.
+  public init(_ string: String) { self.init(string.utf8) }
+
+  /// How many bytes the name has.
+  @inlinable public var count: Int { storage.count - 1 }
+
+  /// Whether there is no byte.
+  @inlinable public var isEmpty: Bool { storage.count == 1 }
+
+  /// The bytes without the NUL behind them.
+  @inlinable public var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
+
+  /// Whether a NUL is among the bytes, which no file name may hold.
+  public var hasNUL: Bool { bytes.contains(0) }
+
+  /// Calls `body` with the bytes, without the NUL.
+  @inlinable
+  public func withSpan<Result, Failure: Error>(
+    _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try body(storage.span.extracting(0..<(storage.count - 1)))
+  }
+
+  /// The text, when the bytes are valid UTF-8.
+  public var utf8: String? { String(validating: bytes, as: UTF8.self) }
+}
+
+extension ByteString: Comparable {
+  public static func < (left: Self, right: Self) -> Bool {
+    left.bytes.lexicographicallyPrecedes(right.bytes)
+  }
+}
+
+extension ByteString: ExpressibleByStringLiteral {
+  public init(stringLiteral value: String) { self.init(value) }
+}
+
+// MARK: - Paths
+
+extension ByteString {
+  static let slash = UInt8(ascii: "/")
+
+  /// Whether the first byte is a slash.
+  public var isAbsolute: Bool { storage[0] == Self.slash }
+
+  /// The components between slashes; empty ones, as of a leading or doubled slash, are left out.
+  public var components: [ByteString] {
+    bytes.split(separator: Self.slash).map { ByteString($0) }
+  }
+
+  /// The last component, or nothing for `/` and the empty path.
+  public var lastComponent: ByteString? {
+    bytes.split(separator: Self.slash).last.map { ByteString($0) }
+  }
+
+  /// Joins two paths with one slash; an empty side gives the other.
+  public func appending(_ other: ByteString) -> ByteString {
+    if isEmpty { return other }
+    if other.isEmpty { return self }
+    var joined = Array(bytes)
+    if joined.last != Self.slash { joined.append(Self.slash) }
+    joined.append(contentsOf: other.bytes)
+    return ByteString(joined)
+  }
+
+  /// Whether the path is `prefix` or lies below it, component by component.
+  public func isWithin(_ prefix: ByteString) -> Bool {
+    guard bytes.starts(with: prefix.bytes) else { return false }
+    return count == prefix.count || prefix.isEmpty || prefix.bytes.last == Self.slash
+      || storage[prefix.count] == Self.slash
+  }
+}

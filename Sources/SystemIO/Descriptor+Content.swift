@@ -1,0 +1,141 @@
+internal import CLinux
+internal import Glibc
+
+/// A run of bytes in a file: data, or a hole that reads as zeros and takes no space.
+public struct Extent: Hashable, Sendable {
+  /// First byte, counted from the start of the file.
+  public let offset: UInt64
+  /// Bytes.
+  public let length: UInt64
+  public let isHole: Bool
+
+  /// Makes an extent.
+  public init(offset: UInt64, length: UInt64, isHole: Bool) {
+    self.offset = offset
+    self.length = length
+    self.isHole = isHole
+  }
+}
+
+extension Descriptor {
+  /// Reads from where the last read ended, filling `buffer` from `start` on; gives how many bytes
+  /// came, less than asked for only at the end of the file.
+  public func read(into buffer: inout [UInt8], from start: Int = 0) throws(SystemError) -> Int {
+    var filled = start
+    while filled < buffer.count {
+      let count = try SystemError.check(.read, name) {
+        unsafe buffer.withUnsafeMutableBytes {
+          unsafe cl_read(raw, $0.baseAddress?.advanced(by: filled), $0.count - filled)
+        }
+      }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled - start
+  }
+
+  /// Reads `count` bytes at `offset`; gives fewer only where the file ends.
+  public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
+    var buffer = [UInt8](repeating: 0, count: count)
+    let filled = try read(into: &buffer, from: 0, to: count, at: offset)
+    buffer.removeLast(count - filled)
+    return buffer
+  }
+
+  /// Fills `buffer[start..<end]` from the file's byte `offset` on; gives how many bytes came, fewer
+  /// only where the file ends.
+  public func read(
+    into buffer: inout [UInt8], from start: Int, to end: Int, at offset: UInt64
+  ) throws(SystemError) -> Int {
+    precondition(start >= 0 && start <= end && end <= buffer.count)
+    var filled = start
+    while filled < end {
+      let count = try SystemError.check(.read, name) {
+        unsafe buffer.withUnsafeMutableBytes {
+          unsafe cl_pread(
+            raw, $0.baseAddress?.advanced(by: filled), end - filled,
+            Int64(clamping: offset) + Int64(filled - start))
+        }
+      }
+      if count == 0 { break }
+      filled += count
+    }
+    return filled - start
+  }
+
+  /// Reads the whole file if it has at most `limit` bytes; gives nil when it has more.
+  public func readAll(limit: Int) throws(SystemError) -> [UInt8]? {
+    let size = try status().size
+    if size > UInt64(limit) { return nil }
+    let bytes = try read(count: Int(size) + 1, at: 0)
+    guard bytes.count > Int(size) else { return bytes }
+    var all = [UInt8](repeating: 0, count: limit + 1)
+    let count = try read(into: &all, from: 0, to: limit + 1, at: 0)
+    if count > limit { return nil }
+    all.removeLast(all.count - count)
+    return all
+  }
+
+  /// Writes all bytes behind those written before.
+  public func write(_ bytes: borrowing [UInt8]) throws(SystemError) {
+    try write(bytes, from: 0, to: bytes.count)
+  }
+
+  /// Writes `bytes[start..<end]` behind what was written before.
+  public func write(_ bytes: borrowing [UInt8], from start: Int, to end: Int) throws(SystemError) {
+    precondition(start >= 0 && start <= end && end <= bytes.count)
+    var written = start
+    while written < end {
+      written += try SystemError.check(.write, name) {
+        unsafe bytes.withUnsafeBytes {
+          unsafe cl_write(raw, $0.baseAddress?.advanced(by: written), end - written)
+        }
+      }
+    }
+  }
+
+  /// Sets the size; what is new reads as zeros and is a hole.
+  public func truncate(to size: UInt64) throws(SystemError) {
+    _ = try SystemError.check(.truncate, name) { cl_truncate(raw, Int64(clamping: size)) }
+  }
+
+  /// Moves the place of the next `write`, so that the bytes passed over stay a hole.
+  public func seek(to offset: UInt64) throws(SystemError) {
+    _ = try SystemError.check(.seek, name) { cl_seek(raw, Int64(clamping: offset)) }
+  }
+
+  /// Tells the kernel that the file is read once from start to end. Advice only: no error.
+  public func willReadSequentially() { _ = cl_advise_sequential(raw) }
+
+  /// The file's data and holes in order, from byte 0 to `size`, where the file system tells them;
+  /// else one extent of data. The place of the next `read(into:)` is moved.
+  public func extents(size: UInt64) throws(SystemError) -> [Extent] {
+    var extents: [Extent] = []
+    var at: UInt64 = 0
+    while at < size {
+      guard let data = try next(from: at, end: size, cl_next_data) else {
+        return [Extent(offset: 0, length: size, isHole: false)]
+      }
+      if data > at { extents.append(Extent(offset: at, length: data - at, isHole: true)) }
+      if data >= size { break }
+      let hole = try next(from: data, end: size, cl_next_hole) ?? size
+      extents.append(Extent(offset: data, length: hole - data, isHole: false))
+      at = hole
+    }
+    return extents
+  }
+
+  /// Where the next data or hole begins, `end` when there is none, nil where it cannot be asked.
+  private func next(
+    from offset: UInt64, end: UInt64, _ call: (Int32, Int64) -> Int
+  ) throws(SystemError) -> UInt64? {
+    do {
+      let found = try SystemError.check(.seek, name) { call(raw, Int64(clamping: offset)) }
+      return min(UInt64(found), end)
+    } catch {
+      if error.number == ENXIO { return end }
+      if error.isUnsupported { return nil }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,68 @@
+internal import CLinux
+internal import Glibc
+
+/// An open file, closed when it goes out of use.
+///
+/// Its calls name the file in their errors by `name`, which is given when it is opened and which
+/// callers complete with `SystemError.inside(_:)`.
+public struct Descriptor: ~Copyable, Sendable {
+  /// The descriptor, -1 once it is closed.
+  private(set) var raw: Int32
+  /// The name that errors bear.
+  public let name: ByteString
+
+  init(adopting raw: Int32, name: ByteString) {
+    self.raw = raw
+    self.name = name
+  }
+
+  deinit { if raw >= 0 { _ = cl_close(raw) } }
+
+  /// Opens the file at a path, relative to the working directory if it is not absolute. The last
+  /// component may be a link; below folders that others can write to, use `Folder` instead.
+  public static func open(path: ByteString) throws(SystemError) -> Descriptor {
+    let raw = try SystemError.check(.open, path) {
+      unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, O_RDONLY, 0) }
+    }
+    return Descriptor(adopting: Int32(raw), name: path)
+  }
+
+  /// Closes, and tells of an error that only comes to light then, as on network file systems.
+  public consuming func close() throws(SystemError) {
+    let open = raw
+    raw = -1
+    _ = try SystemError.check(.close, name) { cl_close(open) }
+  }
+
+  /// Lets go of a descriptor that somebody else owns.
+  consuming func release() { raw = -1 }
+
+  /// The status of the open file.
+  public func status() throws(SystemError) -> FileStatus {
+    var status = cl_status()
+    _ = try SystemError.check(.status, name) { unsafe cl_stat_open(raw, &status) }
+    return FileStatus(status)
+  }
+
+  /// Makes what was written durable. After a failure the same descriptor must not be synced again:
+  /// the kernel may have dropped the pages, and a second call would say that all is well.
+  public func sync() throws(SystemError) {
+    _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
+  }
+
+  /// Makes everything durable that was written to the file's volume.
+  public func syncVolume() throws(SystemError) {
+    _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }
+  }
+}
+
+extension ByteString {
+  /// Calls `body` with the bytes as the kernel takes them. A NUL inside would shorten the name
+  /// silently, so such a name is given as the empty one, which the kernel refuses.
+  func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
+    unsafe storage.withUnsafeBytes {
+      guard !hasNUL, let first = unsafe $0.baseAddress else { return unsafe body("") }
+      return unsafe body(first.assumingMemoryBound(to: CChar.self))
+    }
+  }
+}

@@ -1,0 +1,22 @@
+internal import CLinux
+
+/// A lock between programs (`flock(2)`), held as long as this value lives.
+///
+/// Advisory: it binds only those who ask. It goes with the process, however that ends, so no lock
+/// is ever left behind. The file stays: removing it would let two programs lock two files.
+public struct FileLock: ~Copyable, Sendable {
+  private let file: Descriptor
+
+  /// Takes the lock named `name` in `folder`, making the file if need be. An error for which
+  /// `isBusy` holds says that another program has it.
+  public init(
+    _ name: ByteString, in folder: borrowing Folder, exclusive: Bool = true, waiting: Bool = false
+  ) throws(SystemError) {
+    let file = try folder.openOrCreate(name, permissions: 0o600)
+    let raw = file.raw
+    _ = try SystemError.check(.lock, file.name) {
+      cl_lock(raw, exclusive ? 1 : 0, waiting ? 1 : 0)
+    }
+    self.file = file
+  }
+}

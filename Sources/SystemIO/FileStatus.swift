@@ -1,0 +1,71 @@
+internal import CLinux
+
+/// What kind of thing a directory entry is.
+public enum FileKind: UInt8, Sendable, Hashable {
+  case file, directory, symlink, fifo, socket, characterDevice, blockDevice
+
+  init?(mode: UInt32) {
+    switch mode & 0o170000 {
+    case 0o100000: self = .file
+    case 0o040000: self = .directory
+    case 0o120000: self = .symlink
+    case 0o010000: self = .fifo
+    case 0o140000: self = .socket
+    case 0o020000: self = .characterDevice
+    case 0o060000: self = .blockDevice
+    default: return nil
+    }
+  }
+}
+
+/// What tells one file from every other on a running system.
+public struct FileIdentity: Hashable, Sendable {
+  public let device: UInt64
+  public let inode: UInt64
+
+  /// Makes an identity of a device number and an inode number.
+  public init(device: UInt64, inode: UInt64) {
+    self.device = device
+    self.inode = inode
+  }
+}
+
+/// The status of a directory entry, as `statx(2)` gives it.
+public struct FileStatus: Hashable, Sendable {
+  public let kind: FileKind
+  /// Whether the entry is the root of another mount.
+  public let isMountPoint: Bool
+  /// Permission bits with set-user-id, set-group-id and sticky: 0 to 0o7777.
+  public let permissions: UInt16
+  public let user: UInt32
+  public let group: UInt32
+  public let links: UInt32
+  public let identity: FileIdentity
+  /// Bytes, as the end of the file says; holes count.
+  public let size: UInt64
+  /// Bytes that the file takes on the volume.
+  public let allocated: UInt64
+  /// The device number of a character or block device, as `makedev(3)` makes it.
+  public let specialDevice: UInt64
+  public let modified: Timestamp
+  public let changed: Timestamp
+  /// The time of birth, where the file system keeps it.
+  public let born: Timestamp?
+
+  /// Takes over what the kernel said; a kind that Linux does not have becomes a special file.
+  init(_ raw: cl_status) {
+    kind = FileKind(mode: raw.mode) ?? .characterDevice
+    isMountPoint = raw.mount_root != 0
+    permissions = UInt16(raw.mode & 0o7777)
+    user = raw.uid
+    group = raw.gid
+    links = raw.links
+    identity = FileIdentity(device: raw.device, inode: raw.inode)
+    size = raw.size
+    allocated = raw.blocks &* 512
+    specialDevice = raw.special_device
+    modified = Timestamp(seconds: raw.mtime, nanoseconds: raw.mtime_ns)
+    changed = Timestamp(seconds: raw.ctime, nanoseconds: raw.ctime_ns)
+    born = raw.has_btime != 0 ? Timestamp(seconds: raw.btime, nanoseconds: raw.btime_ns) : nil
+  }
+}

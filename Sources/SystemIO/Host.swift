@@ -1,0 +1,114 @@
+internal import CLinux
+internal import Glibc
+
+/// What the machine and the user are called, the clock, and chance.
+public enum Host {
+  /// The time of the real-time clock, to the nanosecond.
+  public static func now() -> Timestamp {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_REALTIME, &time)
+    return Timestamp(seconds: Int64(time.tv_sec), nanoseconds: UInt32(time.tv_nsec))
+  }
+
+  /// Seconds of a clock that no one sets, for measuring.
+  public static func monotonicSeconds() -> Double {
+    var time = timespec()
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+    return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
+  }
+
+  /// The host's name, as `uname(2)` gives it.
+  public static var name: String {
+    var names = utsname()
+    guard unsafe uname(&names) == 0 else { return "localhost" }
+    return unsafe withUnsafeBytes(of: &names.nodename) {
+      unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+    }
+  }
+
+  /// The machine's id from `/etc/machine-id`, nil where there is none.
+  public static var machineID: String? {
+    guard let file = try? Descriptor.open(path: "/etc/machine-id"),
+      let bytes = try? file.readAll(limit: 4096)
+    else { return nil }
+    let id = bytes.prefix { $0 != UInt8(ascii: "\n") }
+    return id.isEmpty ? nil : String(decoding: id, as: UTF8.self)
+  }
+
+  /// The user id that calls to the system are made with.
+  public static var userID: UInt32 { geteuid() }
+
+  /// The group id that calls to the system are made with.
+  public static var groupID: UInt32 { getegid() }
+
+  /// The name of a user, nil when the system does not know the id.
+  public static func userName(_ id: UInt32) -> String? {
+    var entry = unsafe passwd()
+    var found = unsafe UnsafeMutablePointer<passwd>?.none
+    var buffer = [CChar](repeating: 0, count: 16 * 1024)
+    guard unsafe getpwuid_r(id, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil
+    else { return nil }
+    return unsafe String(cString: entry.pw_name)
+  }
+
+  /// The name of a group, nil when the system does not know the id.
+  public static func groupName(_ id: UInt32) -> String? {
+    var entry = unsafe group()
+    var found = unsafe UnsafeMutablePointer<group>?.none
+    var buffer = [CChar](repeating: 0, count: 64 * 1024)
+    guard unsafe getgrgid_r(id, &entry, &buffer, buffer.count, &found) == 0, unsafe found != nil
+    else { return nil }
+    return unsafe String(cString: entry.gr_name)
+  }
+
+  /// The value of an environment variable, nil when it is not set or empty.
+  public static func environment(_ name: String) -> ByteString? {
+    guard let value = unsafe getenv(name) else { return nil }
+    let bytes = unsafe ByteString(
+      UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
+    return bytes.isEmpty ? nil : bytes
+  }
+
+  /// The working directory.
+  public static func workingFolder() -> ByteString? {
+    var buffer = [UInt8](repeating: 0, count: 64 * 1024)
+    let found = unsafe buffer.withUnsafeMutableBytes {
+      guard let first = unsafe $0.baseAddress else { return false }
+      return unsafe getcwd(first.assumingMemoryBound(to: CChar.self), $0.count) != nil
+    }
+    return found ? ByteString(buffer.prefix { $0 != 0 }) : nil
+  }
+
+  /// The absolute path without links, `.` and `..`, of what is there.
+  public static func realPath(_ path: ByteString) throws(SystemError) -> ByteString {
+    guard let real = unsafe path.withCString({ unsafe realpath($0, nil) }) else {
+      throw SystemError(.status, path, number: errno)
+    }
+    defer { unsafe free(real) }
+    return unsafe ByteString(
+      UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
+  }
+
+  /// Random bytes from the kernel.
+  public static func random(count: Int) -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: count)
+    var filled = 0
+    while filled < count {
+      let more = unsafe bytes.withUnsafeMutableBytes {
+        unsafe cl_random($0.baseAddress?.advanced(by: filled), count - filled)
+      }
+      // getrandom(2) fails only on a kernel without it or with a bad address: nothing to go on with.
+      precondition(more > 0, "the kernel gives no random bytes")
+      filled += more
+    }
+    return bytes
+  }
+
+  /// Random bytes as hexadecimal digits, two for each byte.
+  public static func randomHex(bytes count: Int) -> String {
+    random(count: count).map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+  }
+
+  /// How many processors this program may use.
+  public static var processors: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+}

@@ -1,0 +1,65 @@
+internal import Glibc
+
+extension SystemError: CustomStringConvertible {
+  /// The whole sentence: "cannot open '/a/b': permission denied".
+  public var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
+
+  /// Why the call failed, in plain words.
+  public var reason: String { Self.reason(of: number) }
+
+  /// What to do about it, where there is something to say.
+  public var hint: String? {
+    switch number {
+    case EACCES, EPERM: "check the owner and the mode, or run as the user who owns it"
+    case ENOSPC: "free space or inodes on that volume, or choose another"
+    case EDQUOT: "free space within the quota, or ask for a larger one"
+    case EROFS: "mount it for writing, or choose another place"
+    case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
+    case EIO: "the device may be failing: check the system's log"
+    case ENOENT: "check the spelling of the path"
+    default: nil
+    }
+  }
+
+  /// Whether the thing was not there (any more).
+  public var isMissing: Bool { number == ENOENT || number == ENOTDIR }
+
+  /// Whether something of that name was there already.
+  public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
+
+  /// Whether the file system does not offer what was asked for.
+  public var isUnsupported: Bool {
+    number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
+  }
+
+  /// Whether another program holds the lock.
+  public var isBusy: Bool { number == EWOULDBLOCK }
+
+  /// Whether a symbolic link stood where none may be followed.
+  public var isLink: Bool { number == ELOOP }
+
+  private static func reason(of number: Int32) -> String {
+    switch number {
+    case ENOENT: "there is no such file or folder"
+    case EACCES: "permission denied"
+    case EPERM: "not permitted"
+    case EEXIST: "it exists already"
+    case ENOTDIR: "not a folder"
+    case EISDIR: "it is a folder"
+    case ENOTEMPTY: "the folder is not empty"
+    case ENOSPC: "no space or no inode left on the volume"
+    case EDQUOT: "the disk quota is used up"
+    case EROFS: "the file system is read-only"
+    case EIO: "input/output error of the device"
+    case ELOOP: "a symbolic link stands there, which is not followed"
+    case EMFILE: "too many files are open in this program"
+    case ENFILE: "too many files are open on this system"
+    case ENAMETOOLONG: "the name is too long"
+    case EXDEV: "it is on another file system"
+    case EWOULDBLOCK: "another program holds its lock"
+    case EINVAL: "the name or value is not valid there"
+    case EOPNOTSUPP: "the file system does not support it"
+    default: unsafe String(cString: strerror(number))
+    }
+  }
+}

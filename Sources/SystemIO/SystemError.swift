@@ -1,0 +1,60 @@
+/// A call to the system that failed: what was tried, on what, and why it did not work.
+public struct SystemError: Error, Hashable, Sendable {
+  /// What was tried.
+  public let operation: Operation
+  /// The path as far as it is known: the name given to the call, completed by those who called.
+  public let path: ByteString
+  /// The error number of the call.
+  public let number: Int32
+
+  /// Makes an error of a failed call.
+  public init(_ operation: Operation, _ path: ByteString, number: Int32) {
+    self.operation = operation
+    self.path = path
+    self.number = number
+  }
+
+  /// The same error with the folder's path before the name.
+  public func inside(_ folder: ByteString) -> SystemError {
+    path.isAbsolute ? self : SystemError(operation, folder.appending(path), number: number)
+  }
+
+  /// What a call does, in the words of a message and as the name of a fault point.
+  public enum Operation: String, CaseIterable, Sendable {
+    case open, read, write, list, link, rename, remove, lock, map
+    case status = "look at"
+    case close = "close"
+    case create = "create"
+    case createFolder = "create the folder"
+    case createLink = "create the symbolic link"
+    case createSpecial = "create the special file"
+    case readLink = "read the link"
+    case sync = "write to disk"
+    case seek = "find the holes of"
+    case truncate = "set the size of"
+    case setMode = "set the mode of"
+    case setOwner = "set the owner of"
+    case setTimes = "set the times of"
+    case readAttributes = "read the attributes of"
+    case setAttributes = "set the attributes of"
+    case readFlags = "read the flags of"
+    case space = "ask for the free space of"
+    case random = "get random bytes from"
+    case startThread = "start a thread for"
+  }
+}
+
+extension SystemError {
+  /// Runs a call that gives a result or the negative error number, after its fault point.
+  @inline(__always)
+  static func check(
+    _ operation: Operation, _ path: @autoclosure () -> ByteString, _ call: () -> Int
+  ) throws(SystemError) -> Int {
+    if Faults.areArmed, let number = Faults.next(operation) {
+      throw SystemError(operation, path(), number: number)
+    }
+    let result = call()
+    if result < 0 { throw SystemError(operation, path(), number: Int32(-result)) }
+    return result
+  }
+}

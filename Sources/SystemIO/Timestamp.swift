@@ -1,0 +1,23 @@
+/// A moment: whole seconds since 1970-01-01T00:00:00Z and the nanoseconds after them.
+public struct Timestamp: Hashable, Comparable, Sendable {
+  /// Seconds since 1970, negative before.
+  public var seconds: Int64
+  /// 0 to 999,999,999, always forward from `seconds`.
+  public var nanoseconds: UInt32
+
+  /// Makes a moment.
+  public init(seconds: Int64, nanoseconds: UInt32 = 0) {
+    self.seconds = seconds
+    self.nanoseconds = nanoseconds
+  }
+
+  public static func < (left: Self, right: Self) -> Bool {
+    (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
+  }
+
+  /// Seconds from `earlier` to this moment, with their fraction.
+  public func since(_ earlier: Timestamp) -> Double {
+    Double(seconds - earlier.seconds)
+      + (Double(nanoseconds) - Double(earlier.nanoseconds)) / 1_000_000_000
+  }
+}

@@ -1,0 +1,95 @@
+internal import Glibc
+
+/// A fixed number of threads that work on jobs from a bounded queue.
+///
+/// Blocking calls belong here and never on Swift's cooperative pool, which is as wide as the cores
+/// and does not grow. Jobs start in the order in which they were submitted; there is no order in
+/// which they end. An error of a job is the job's own affair.
+public final class Workers: Sendable {
+  private let queue: BoundedQueue<Job>
+  private let alive: ConditionLock<Int>
+
+  private struct Job: Sendable {
+    let run: @Sendable () -> Void
+  }
+
+  /// Starts `count` threads (at least 1); at most `capacity` jobs wait. Threads inherit the fault
+  /// plan of the thread that starts them.
+  public init(count: Int, capacity: Int, name: String) throws(SystemError) {
+    queue = BoundedQueue(capacity: capacity)
+    alive = ConditionLock(0)
+    for _ in 0..<max(1, count) {
+      do throws(SystemError) {
+        try start(name)
+      } catch {
+        finish()
+        throw error
+      }
+    }
+  }
+
+  /// Hands a job to the threads, waiting while the queue is full. False after `finish()`.
+  @discardableResult
+  public func submit(_ job: @escaping @Sendable () -> Void) -> Bool {
+    queue.put(Job(run: job))
+  }
+
+  /// Lets no more jobs in, and waits until those in the queue are done and the threads have ended.
+  public func finish() {
+    queue.close()
+    unsafe alive.withLock { alive, wait in while unsafe alive.pointee > 0 { wait() } }
+  }
+
+  deinit { queue.close() }
+
+  private func start(_ name: String) throws(SystemError) {
+    let (queue, alive, plan) = (queue, alive, Faults.current)
+    unsafe alive.withLock { alive, _ in unsafe alive.pointee += 1 }
+    do throws(SystemError) {
+      try Self.detach(name) {
+        Faults.current = plan
+        while let job = queue.take() { job.run() }
+        Faults.current = nil
+        withExtendedLifetime(plan) {}
+        unsafe alive.withLock { alive, _ in unsafe alive.pointee -= 1 }
+      }
+    } catch {
+      unsafe alive.withLock { alive, _ in unsafe alive.pointee -= 1 }
+      throw error
+    }
+  }
+
+  /// Starts a thread that runs `body` and ends; with 1 MiB of stack, which is more than any of our
+  /// loops takes and less than the system's 8.
+  private static func detach(
+    _ name: String, _ body: @escaping @Sendable () -> Void
+  ) throws(SystemError) {
+    let box = unsafe Unmanaged.passRetained(Body(body))
+    var attributes = pthread_attr_t()
+    unsafe pthread_attr_init(&attributes)
+    defer { unsafe pthread_attr_destroy(&attributes) }
+    unsafe pthread_attr_setstacksize(&attributes, 1 << 20)
+    unsafe pthread_attr_setdetachstate(&attributes, Int32(PTHREAD_CREATE_DETACHED))
+    do throws(SystemError) {
+      _ = try SystemError.check(.startThread, ByteString(name)) {
+        var thread = pthread_t()
+        return -Int(
+          unsafe pthread_create(
+            &thread, &attributes,
+            { raw in
+              guard let raw = unsafe raw else { return nil }
+              unsafe Unmanaged<Body>.fromOpaque(raw).takeRetainedValue().run()
+              return nil
+            }, box.toOpaque()))
+      }
+    } catch {
+      unsafe box.release()
+      throw error
+    }
+  }
+
+  private final class Body: Sendable {
+    let run: @Sendable () -> Void
+    init(_ run: @escaping @Sendable () -> Void) { self.run = run }
+  }
+}
