@@ -61,7 +61,7 @@ extension ByteString {
   /// silently, so such a name is given as the empty one, which the kernel refuses.
   func withCString<Result>(_ body: (UnsafePointer<CChar>) -> Result) -> Result {
     unsafe storage.withUnsafeBytes {
-      guard !hasNUL, let first = unsafe $0.baseAddress else { return unsafe body("") }
+      guard !hasNUL, let first = $0.baseAddress else { return unsafe body("") }
       return unsafe body(first.assumingMemoryBound(to: CChar.self))
     }
   }

@@ -73,7 +73,7 @@ public enum Host {
   public static func workingFolder() -> ByteString? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     let found = unsafe buffer.withUnsafeMutableBytes {
-      guard let first = unsafe $0.baseAddress else { return false }
+      guard let first = $0.baseAddress else { return false }
       return unsafe getcwd(first.assumingMemoryBound(to: CChar.self), $0.count) != nil
     }
     return found ? ByteString(buffer.prefix { $0 != 0 }) : nil

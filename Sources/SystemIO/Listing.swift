@@ -61,7 +61,7 @@ struct Listing: ~Copyable {
     var status = cl_status()
     _ = try SystemError.check(.status, path()) {
       unsafe bytes.withUnsafeBytes {
-        guard let first = unsafe $0.baseAddress else { return -Int(EINVAL) }
+        guard let first = $0.baseAddress else { return -Int(EINVAL) }
         let name = unsafe first.advanced(by: place.offset)
         return unsafe cl_stat(raw, name.assumingMemoryBound(to: CChar.self), 0, &status)
       }
