@@ -44,12 +44,12 @@ private struct Removal: ~Copyable {
       try emptyFolderInHand(depth: depth + 1)
     case .remove(let name, let depth):
       try ladder.ascend(to: depth)
-      try withFolderInHand { folder throws(SystemError) in try folder.removeFolder(name) }
+      try ladder.withFolder { folder throws(SystemError) in try folder.removeFolder(name) }
     }
   }
 
   private mutating func emptyFolderInHand(depth: Int) throws(SystemError) {
-    let folders = try withFolderInHand { folder throws(SystemError) in
+    let folders = try ladder.withFolder { folder throws(SystemError) in
       var folders: [Step] = []
       for name in try folder.names() {
         let status = try folder.status(name)
@@ -62,20 +62,5 @@ private struct Removal: ~Copyable {
       return folders
     }
     steps += folders
-  }
-
-  private func withFolderInHand<Result>(
-    _ body: (borrowing Folder) throws(SystemError) -> Result
-  ) throws(SystemError) -> Result {
-    let folder = Folder(adopting: ladder.raw, path: ladder.path)
-    let result: Result
-    do throws(SystemError) {
-      result = try body(folder)
-    } catch {
-      folder.release()
-      throw error
-    }
-    folder.release()
-    return result
   }
 }

@@ -7,7 +7,7 @@ internal import Glibc
 /// takes. So at most `limit` of the deepest rungs are open; one further up is opened again by `..`
 /// from the rung below it, or by name from the root when that one was moved, and is accepted only
 /// if it is the folder that it was.
-struct FolderLadder: ~Copyable {
+public struct FolderLadder: ~Copyable {
   private struct Rung {
     let name: ByteString
     let identity: FileIdentity
@@ -19,7 +19,8 @@ struct FolderLadder: ~Copyable {
   private var firstOpen = 0
   private let limit: Int
 
-  init(root: consuming Folder, limit: Int = 64) {
+  /// Begins at the root, keeping at most `limit` (2 or more) further folders open.
+  public init(root: consuming Folder, limit: Int = 64) {
     self.root = root
     self.limit = max(2, limit)
   }
@@ -28,22 +29,22 @@ struct FolderLadder: ~Copyable {
     for rung in rungs where rung.raw >= 0 { _ = cl_close(rung.raw) }
   }
 
-  /// How many folders lie between the root and the one in hand, which counts: 0 for the root.
-  var depth: Int { rungs.count }
+  /// How many folders lie below the root down to the one in hand: 0 for the root.
+  public var depth: Int { rungs.count }
 
   /// The descriptor of the folder in hand.
   var raw: Int32 { rungs.last?.raw ?? root.raw }
 
   /// The path from the root to the folder in hand, without the root's own.
-  var relativePath: ByteString {
+  public var relativePath: ByteString {
     ByteString(rungs.map(\.name.bytes).joined(separator: [ByteString.slash]))
   }
 
   /// The path of the folder in hand, for messages.
-  var path: ByteString { root.path.appending(relativePath) }
+  public var path: ByteString { root.path.appending(relativePath) }
 
   /// Opens a child of the folder in hand, which becomes the one in hand.
-  mutating func descend(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
+  public mutating func descend(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
     let parent = raw
     let opened = try SystemError.check(.open, path.appending(name)) {
       unsafe name.withCString { unsafe cl_open(parent, $0, Self.flags, 0) }
@@ -58,7 +59,7 @@ struct FolderLadder: ~Copyable {
 
   /// Goes up until the folder at `depth` is in hand. After an error nothing can be done below the
   /// folder that could not be opened again, but going further up may succeed.
-  mutating func ascend(to depth: Int) throws(SystemError) {
+  public mutating func ascend(to depth: Int) throws(SystemError) {
     var failure: SystemError?
     while rungs.count > depth {
       let left = rungs.removeLast()
@@ -70,6 +71,21 @@ struct FolderLadder: ~Copyable {
       firstOpen = min(firstOpen, max(last, 0))
     }
     if let failure, raw < 0 { throw failure }
+  }
+
+  /// Calls `body` with the folder in hand, which stays the ladder's.
+  public func withFolder<Result, Failure: Error>(
+    _ body: (borrowing Folder) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let folder = Folder(adopting: raw, path: path)
+    do throws(Failure) {
+      let result = try body(folder)
+      folder.release()
+      return result
+    } catch {
+      folder.release()
+      throw error
+    }
   }
 
   /// Opens the last rung again, by `..` from the one below it or else by all names from the root.
