@@ -24,6 +24,11 @@ extension SystemError: CustomStringConvertible {
   /// Whether the thing was not there (any more).
   public var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 
+  /// Whether no further call on that volume can succeed either: it is full or cannot be written.
+  public var endsEverything: Bool {
+    number == ENOSPC || number == EDQUOT || number == EROFS || number == EIO
+  }
+
   /// Whether something of that name was there already.
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 
