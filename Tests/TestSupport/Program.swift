@@ -3,7 +3,9 @@ import SystemIO
 
 /// Runs another program and tells how it ended.
 ///
-/// Its output goes to files, so that no amount of it blocks; its input is empty unless given.
+/// Its output goes to files, so that no amount of it blocks; its input is empty unless given. It
+/// inherits the signals that the test runner ignores, SIGTERM and SIGINT among them: run it by
+/// `env --default-signal` where it has to take them.
 public enum Program {
   /// How a program ended, and what it wrote.
   public struct Outcome: Sendable {
@@ -61,7 +63,8 @@ public enum Program {
     process.terminationHandler = { _ in ended.signal() }
     try process.run()
     if ended.wait(timeout: .now() + timeout) == .success { return }
-    process.terminate()
+    kill(process.processIdentifier, SIGKILL)
+    ended.wait()
     let shown = ([process.executableURL?.path ?? ""] + (process.arguments ?? []))
       .joined(separator: " ")
     throw Failure(description: "not ended after \(timeout) s: \(shown)")
