@@ -12,9 +12,6 @@ let strict = common + [.strictMemorySafety()]
 
 let package = Package(
   name: "sandboxctl",
-  dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
-  ],
   targets: [
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -23,6 +20,14 @@ let package = Package(
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
+    .executableTarget(
+      name: "microbench", dependencies: ["SystemIO"], path: "Benchmarks/Microbench",
+      swiftSettings: common),
+    .target(
+      name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
+      swiftSettings: common),
+    .testTarget(
+      name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -1,0 +1,1 @@
+print("usage: microbench walk DIR")

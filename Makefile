@@ -1,0 +1,71 @@
+# The project's errands; `make help` lists them.
+
+SWIFT ?= swift
+PYTHON ?= python3
+PREFIX ?= /usr/local
+DESTDIR ?=
+RELEASE = -c release --static-swift-stdlib --product sandboxctl
+
+# Debian's names: what the program is built with, what the checks use, what the tests compare with.
+BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
+CHECK_PACKAGES = mandoc python3
+TEST_PACKAGES = attr bubblewrap busybox-static dbus flatpak libarchive-tools ostree sqlite3 zstd
+
+MAN_PAGES = $(wildcard Man/*.[1-9])
+SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks policies)
+
+.PHONY: help deps build run test lint test-tools install bench man clean
+
+help: ## what can be made
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
+
+deps: ## install what is missing of the Debian packages
+	@Tools/deps.sh $(BUILD_PACKAGES) $(CHECK_PACKAGES) $(TEST_PACKAGES)
+
+build: ## a release build, with Swift's libraries in the program
+	$(SWIFT) build $(RELEASE)
+
+run: build ## the tour on the sample device
+	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+
+test: ## all tests
+	$(SWIFT) test
+
+lint: test-tools ## formatting, imports, sizes of files, man pages
+	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)
+	$(PYTHON) Tools/check-imports.py .
+	$(PYTHON) Tools/check-sizes.py .
+	Tools/check-man.sh $(MAN_PAGES)
+
+test-tools: ## the tests of the checks themselves
+	$(PYTHON) -B -m unittest discover -q -s Tests/ToolTests
+
+install: build ## the program, its man pages and completions below PREFIX
+	install -D -s -m 755 "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  "$(DESTDIR)$(PREFIX)/bin/sandboxctl"
+	@set -e; for page in $(MAN_PAGES); do \
+	  install -D -m 644 "$$page" \
+	    "$(DESTDIR)$(PREFIX)/share/man/man$${page##*.}/$${page##*/}"; \
+	done
+	@set -e; script="$(DESTDIR)$(PREFIX)/bin/sandboxctl --generate-completion-script"; \
+	share="$(DESTDIR)$(PREFIX)/share"; \
+	mkdir -p "$$share/bash-completion/completions" "$$share/zsh/site-functions" \
+	  "$$share/fish/vendor_completions.d"; \
+	$$script bash > "$$share/bash-completion/completions/sandboxctl"; \
+	$$script zsh > "$$share/zsh/site-functions/_sandboxctl"; \
+	$$script fish > "$$share/fish/vendor_completions.d/sandboxctl.fish"
+	@echo "installed below $(DESTDIR)$(PREFIX)"
+
+bench: ## the benchmarks, against the system's own programs
+	$(PYTHON) Benchmarks/run.py
+
+# Dated by the last change of the commands, so that an unchanged page stays the same.
+MAN_DATE = $(shell git log -1 --format=%cs -- Sources/SandboxCommands 2>/dev/null)
+man: ## write the generated man pages anew
+	$(SWIFT) package --allow-writing-to-package-directory generate-manual --multi-page \
+	  $(if $(MAN_DATE),--date $(MAN_DATE))
+	mkdir -p Man
+	cp .build/plugins/GenerateManual/outputs/sandboxctl/sandboxctl*.1 Man/
+
+clean: ## remove what was built
+	$(SWIFT) package clean

@@ -1,0 +1,61 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The tests' own tools: what they claim, proved.
+@Suite struct TestSupportTests {
+  @Test func temporaryFolderGoesWithAllThatIsInIt() throws {
+    var temporary: TemporaryFolder? = try TemporaryFolder("gone")
+    let path = try #require(temporary?.path)
+    try temporary?.write("x", at: "a/b/c.txt")
+    try temporary?.folder.folder("a").setPermissions(0)
+    #expect(try temporary?.folder.status("a").permissions == 0)
+    temporary = nil
+    #expect(throws: SystemError.self) { _ = try Folder.open(path: path) }
+  }
+
+  @Test func programGivesOutputErrorsAndCode() throws {
+    let outcome = try Program.run(
+      "sh", ["-c", "cat; echo $WORD >&2; exit 7"], environment: ["WORD": "talk"],
+      input: Array("text".utf8))
+    #expect(outcome.output == "text")
+    #expect(outcome.errors == "talk\n")
+    #expect(outcome.code == 7)
+    let killed = try Program.run("sh", ["-c", "kill -KILL $$"])
+    #expect(killed.code == -9)
+    #expect(throws: Program.Failure.self) { try Program.run("no-such-program-anywhere") }
+    #expect(throws: Program.Failure.self) { try Program.run("sleep", ["60"], timeout: 0.2) }
+  }
+
+  @Test func programOfMuchOutputDoesNotBlock() throws {
+    let outcome = try Program.run("sh", ["-c", "head -c 3000000 /dev/zero; echo end >&2"])
+    #expect(outcome.standardOutput.count == 3_000_000)
+    #expect(outcome.errors == "end\n")
+  }
+
+  @Test func seedGivesTheSameNumbers() {
+    // The first numbers for the seed 1234567, as the authors' own program prints them.
+    var numbers = Seeded(1_234_567)
+    #expect(numbers.next() == 6_457_827_717_110_365_317)
+    #expect(numbers.next() == 3_203_168_211_198_807_973)
+    var again = Seeded.fresh()
+    var same = Seeded(again.seed)
+    #expect(again.fileName() == same.fileName())
+  }
+
+  @Test func unprivilegedMeetsRefusals() throws {
+    let temporary = try TemporaryFolder("refusal")
+    try temporary.write("x", at: "closed")
+    try temporary.folder.setPermissions(0, of: "closed")
+    let path = temporary.path("closed")
+    let error = #expect(throws: SystemError.self) {
+      try Unprivileged.run { _ = try Descriptor.open(path: path) }
+    }
+    #expect(error?.number == EACCES)
+    if Host.userID == 0 {
+      // Only there can the file be read at all: the privileges are back.
+      #expect(try Descriptor.open(path: path).readAll(limit: 9) == [UInt8(ascii: "x")])
+    }
+  }
+}

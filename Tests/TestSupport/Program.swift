@@ -1,0 +1,88 @@
+public import Foundation
+import SystemIO
+
+/// Runs another program and tells how it ended.
+///
+/// Its output goes to files, so that no amount of it blocks; its input is empty unless given. It
+/// inherits the signals that the test runner ignores, SIGTERM and SIGINT among them: run it by
+/// `env --default-signal` where it has to take them.
+public enum Program {
+  /// How a program ended, and what it wrote.
+  public struct Outcome: Sendable {
+    /// The exit code; the signal's number negated when a signal ended it.
+    public let code: Int32
+    public let standardOutput: [UInt8]
+    public let standardError: [UInt8]
+
+    /// The output as text; bytes that are not UTF-8 become U+FFFD.
+    public var output: String { String(decoding: standardOutput, as: UTF8.self) }
+    /// What it wrote to its standard error, as text.
+    public var errors: String { String(decoding: standardError, as: UTF8.self) }
+  }
+
+  /// A program that could not be found or did not end in time.
+  public struct Failure: Error, CustomStringConvertible {
+    public let description: String
+  }
+
+  /// Runs a program and waits until it ends, at most `timeout` seconds.
+  ///
+  /// `name` is a path when it holds a slash; else it is looked for in `PATH`. `environment` is
+  /// added to this process's own, or is all of it when `cleanEnvironment` is set.
+  public static func run(
+    _ name: String, _ arguments: [String] = [], environment: [String: String] = [:],
+    cleanEnvironment: Bool = false, in folder: URL? = nil, input: [UInt8] = [],
+    timeout: Double = 300
+  ) throws -> Outcome {
+    let scratch = try TemporaryFolder("program")
+    let process = Process()
+    process.executableURL = try locate(name)
+    process.arguments = arguments
+    let inherited = cleanEnvironment ? [:] : ProcessInfo.processInfo.environment
+    process.environment = inherited.merging(environment) { $1 }
+    process.currentDirectoryURL = folder
+    try scratch.write(input, at: "in")
+    let output = try handle(scratch, "out")
+    let errors = try handle(scratch, "err")
+    process.standardInput = try FileHandle(
+      forReadingFrom: scratch.url.appendingPathComponent("in"))
+    process.standardOutput = output
+    process.standardError = errors
+    try wait(for: process, timeout: timeout)
+    let code = process.terminationStatus
+    return try Outcome(
+      code: process.terminationReason == .uncaughtSignal ? -code : code,
+      standardOutput: scratch.read("out"), standardError: scratch.read("err"))
+  }
+
+  /// Whether there is a program of that name in `PATH`.
+  public static func exists(_ name: String) -> Bool { (try? locate(name)) != nil }
+
+  private static func wait(for process: Process, timeout: Double) throws {
+    let ended = DispatchSemaphore(value: 0)
+    process.terminationHandler = { _ in ended.signal() }
+    try process.run()
+    if ended.wait(timeout: .now() + timeout) == .success { return }
+    kill(process.processIdentifier, SIGKILL)
+    ended.wait()
+    let shown = ([process.executableURL?.path ?? ""] + (process.arguments ?? []))
+      .joined(separator: " ")
+    throw Failure(description: "not ended after \(timeout) s: \(shown)")
+  }
+
+  private static func handle(_ scratch: TemporaryFolder, _ name: String) throws -> FileHandle {
+    let url = scratch.url.appendingPathComponent(name)
+    try Data().write(to: url)
+    return try FileHandle(forWritingTo: url)
+  }
+
+  private static func locate(_ name: String) throws -> URL {
+    if name.contains("/") { return URL(fileURLWithPath: name) }
+    let folders = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    for folder in folders.components(separatedBy: ":") + ["/usr/sbin", "/sbin"] {
+      let url = URL(fileURLWithPath: folder).appendingPathComponent(name)
+      if FileManager.default.isExecutableFile(atPath: url.path) { return url }
+    }
+    throw Failure(description: "no program '\(name)' in \(folders)")
+  }
+}

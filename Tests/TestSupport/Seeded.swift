@@ -1,0 +1,46 @@
+import Foundation
+
+/// A generator with a seed, so that a failure can be made again (SplitMix64: Steele, Lea and Flood,
+/// "Fast splittable pseudorandom number generators", 2014).
+public struct Seeded: RandomNumberGenerator, Sendable {
+  /// What it began with.
+  public let seed: UInt64
+  private var state: UInt64
+
+  /// Begins at a seed: the same one gives the same numbers.
+  public init(_ seed: UInt64) {
+    self.seed = seed
+    state = seed
+  }
+
+  /// Begins at a seed of this run's own, or at `SANDBOXCTL_SEED`, and prints it.
+  public static func fresh(_ label: String = #function) -> Seeded {
+    let given = ProcessInfo.processInfo.environment["SANDBOXCTL_SEED"].flatMap { UInt64($0) }
+    let seed = given ?? UInt64.random(in: 0...UInt64.max)
+    print("seed of \(label): \(seed) (SANDBOXCTL_SEED=\(seed) makes it again)")
+    return Seeded(seed)
+  }
+
+  public mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var mixed = state
+    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
+    return mixed ^ (mixed >> 31)
+  }
+
+  /// Random bytes.
+  public mutating func bytes(_ count: Int) -> [UInt8] {
+    (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+  }
+
+  /// A file name of any bytes that Linux allows: 1 to `longest` of them.
+  public mutating func fileName(longest: Int = 24) -> [UInt8] {
+    while true {
+      let name = bytes(Int.random(in: 1...longest, using: &self)).map { byte in
+        byte == 0 || byte == UInt8(ascii: "/") ? UInt8(ascii: "\n") : byte
+      }
+      if name != [UInt8(ascii: ".")], name != Array("..".utf8) { return name }
+    }
+  }
+}

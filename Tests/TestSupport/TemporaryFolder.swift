@@ -1,0 +1,66 @@
+public import Foundation
+public import SystemIO
+
+/// A new folder below the system's temporary one, removed with all that is in it when this value
+/// goes out of use, whatever names, depths and modes are in it then.
+///
+/// Not removed when `SANDBOXCTL_KEEP_TEMPORARY` is set: its path is printed instead.
+public final class TemporaryFolder: Sendable {
+  /// The absolute path.
+  public let path: ByteString
+  /// The open folder.
+  public let folder: Folder
+  private let parent: Folder
+  private let name: ByteString
+
+  /// Makes the folder; `label` becomes a part of its name.
+  public init(_ label: String = "test") throws {
+    let above = Host.environment("TMPDIR") ?? "/tmp"
+    name = ByteString("sandboxctl-\(label)-\(Host.randomHex(bytes: 6))")
+    path = try Host.realPath(above).appending(name)
+    parent = try Folder.open(path: above)
+    folder = try parent.makeFolder(name, permissions: 0o755)
+  }
+
+  deinit {
+    if Host.environment("SANDBOXCTL_KEEP_TEMPORARY") != nil {
+      print("kept: \(path)")
+      return
+    }
+    do {
+      try parent.removeTree(name)
+    } catch {
+      print("warning: a temporary folder stays: \(error)")
+    }
+  }
+
+  /// The path as a string.
+  public var string: String { String(decoding: path.bytes, as: UTF8.self) }
+
+  /// The path as a URL.
+  public var url: URL { URL(fileURLWithPath: string, isDirectory: true) }
+
+  /// The path of something in the folder.
+  public func path(_ relative: ByteString) -> ByteString { path.appending(relative) }
+
+  /// Writes a file at a relative path, with the folders above it that are missing.
+  public func write(_ bytes: [UInt8], at relative: ByteString) throws {
+    guard let name = relative.lastComponent else {
+      throw SystemError(.create, relative, number: EINVAL)
+    }
+    let above = relative.components.dropLast().reduce(path) { $0.appending($1) }
+    let file = try Folder.make(path: above).openOrCreate(name)
+    try file.truncate(to: 0)
+    try file.write(bytes)
+  }
+
+  /// Writes a text file at a relative path, with the folders above it that are missing.
+  public func write(_ text: String, at relative: ByteString) throws {
+    try write(Array(text.utf8), at: relative)
+  }
+
+  /// The whole content of the file at a relative path.
+  public func read(_ relative: ByteString) throws -> [UInt8] {
+    try Descriptor.open(path: path(relative)).readAll(limit: 1 << 30) ?? []
+  }
+}

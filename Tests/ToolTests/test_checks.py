@@ -1,0 +1,168 @@
+"""The checks of Tools/, proved on packages that are wrong on purpose."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import unittest
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2]
+TOOLS = PACKAGE / "Tools"
+
+
+class Checks(unittest.TestCase):
+    def setUp(self):
+        self.scratch = tempfile.TemporaryDirectory()
+        self.addCleanup(self.scratch.cleanup)
+        self.root = pathlib.Path(self.scratch.name)
+
+    def write(self, path, text):
+        file = self.root / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+    def check(self, tool):
+        return subprocess.run(
+            [sys.executable, str(TOOLS / tool), str(self.root)],
+            capture_output=True, text=True, check=False)
+
+
+class CheckImports(Checks):
+    def refused(self, path, text, *expected):
+        self.write(path, text)
+        result = self.check("check-imports.py")
+        self.assertEqual(result.returncode, 1, result)
+        for words in expected:
+            self.assertIn(words, result.stderr)
+
+    def accepted(self):
+        result = self.check("check-imports.py")
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+
+    def test_what_the_table_allows(self):
+        self.write("Sources/SystemIO/A.swift", "internal import CLinux\nimport Glibc\n")
+        self.write("Sources/Codecs/A.swift", "internal import CZstd\n")
+        self.write("Sources/ArchiveStore/Pack/A.swift", "public import SystemIO\nimport Codecs\n")
+        self.write("Sources/SandboxCommands/A.swift", "import ArgumentParser; import Lifecycle\n")
+        self.write("Sources/CZstd/shim.h", "#include <zstd.h>\n")
+        self.accepted()
+
+    def test_an_import_against_the_arrows(self):
+        self.refused(
+            "Sources/ArchiveStore/A.swift", "import Codecs\nimport PolicyEngine\n",
+            "Sources/ArchiveStore/A.swift:2: ArchiveStore must not import PolicyEngine",
+            "it may import: Codecs, Swift, Synchronization, SystemIO")
+
+    def test_every_way_to_write_an_import(self):
+        for line in (
+            "import Foundation", "  import Foundation", "public import Foundation",
+            "internal import Foundation", "@_exported import Foundation",
+            "@preconcurrency public import Foundation", "@_spi(X) import Foundation",
+            "public @preconcurrency import Foundation", "import struct Foundation.URL",
+            "import Foundation.NSObject", "import Codecs; import Foundation",
+            "/* a */ import Foundation", "import `Foundation`", "import\tFoundation",
+        ):
+            with self.subTest(line):
+                self.refused(
+                    "Sources/PolicyEngine/A.swift", "\n" + line + "\n",
+                    "A.swift:2: PolicyEngine must not import Foundation")
+
+    def test_what_only_looks_like_an_import(self):
+        self.write(
+            "Sources/PolicyEngine/A.swift",
+            "// import Foundation\n/*\nimport Foundation\n*/\n/// import Glibc\n"
+            'let text = """\nimport Foundation\n"""\nlet important = 1\n'
+            '#if canImport(Foundation)\n#endif\nlet word = "; import Foundation"\n')
+        self.accepted()
+
+    def test_libc_is_for_systemio(self):
+        self.refused("Sources/SandboxModel/A.swift", "import Glibc\n", "must not import Glibc")
+
+    def test_libc_by_symbol(self):
+        self.refused(
+            "Sources/SandboxModel/A.swift",
+            '@_silgen_name("open") func open() -> Int32\n', "A.swift:1: SandboxModel must not call")
+
+    def test_c_libraries_are_for_codecs(self):
+        self.refused("Sources/ArchiveStore/A.swift", "import CZstd\n", "must not import CZstd")
+
+    def test_foundation_is_for_no_one(self):
+        self.refused(
+            "Sources/SandboxCommands/A.swift", "import Foundation\n", "FoundationEssentials")
+
+    def test_a_module_of_no_row(self):
+        self.refused("Sources/Utils/A.swift", "", "the module Utils is not in the table")
+
+    def test_policies_are_a_module(self):
+        self.write("Sources/SystemIO/A.swift", "")
+        self.refused("policies/Builtin.swift", "import SystemIO\n", "BuiltinPolicies must not")
+
+    def test_no_sources(self):
+        self.assertEqual(self.check("check-imports.py").returncode, 2)
+
+
+class CheckSizes(Checks):
+    def test_400_lines_and_401(self):
+        self.write("Sources/A/A.swift", "//\n" * 400)
+        self.assertEqual(self.check("check-sizes.py").returncode, 0)
+        self.write("Sources/A/B.swift", "//\n" * 401)
+        result = self.check("check-sizes.py")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("B.swift:401: 401 lines, at most 400", result.stderr)
+
+    def test_nothing_to_check(self):
+        self.assertEqual(self.check("check-sizes.py").returncode, 2)
+
+
+class CheckMan(Checks):
+    page = (
+        ".Dd November 21, 2026\n.Dt {title} 1\n.Os\n.Sh NAME\n.Nm {name}\n.Nd a page\n"
+        ".Sh DESCRIPTION\n{text}\n.Sh SEE ALSO\n.Xr {other} 1\n")
+
+    def lint(self, *texts):
+        pages = []
+        for name, other, text in texts:
+            self.write(f"{name}.1", self.page.format(
+                name=name, title=name.upper(), other=other, text=text))
+            pages.append(str(self.root / f"{name}.1"))
+        return subprocess.run(
+            [str(TOOLS / "check-man.sh"), *pages], capture_output=True, text=True, check=False)
+
+    def test_good_pages_may_refer_to_each_other(self):
+        result = self.lint(("one", "two", "Text."), ("two", "one", "Text."))
+        self.assertEqual(result.returncode, 0, result)
+
+    def test_a_mistake_is_found(self):
+        result = self.lint(("one", "one", ".Ql unclosed\n.Bl -tag\ntext"))
+        self.assertEqual(result.returncode, 1, result)
+
+
+class Dependencies(Checks):
+    def test_without_apt_the_names_are_printed(self):
+        environment = dict(os.environ, PATH=str(self.root))
+        result = subprocess.run(
+            ["/bin/sh", str(TOOLS / "deps.sh"), "libone-dev", "two"],
+            capture_output=True, text=True, env=environment, check=False)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("  libone-dev\n  two\n", result.stderr)
+
+    def test_installs_what_is_missing_and_no_more(self):
+        self.program("dpkg-query", 'case "$*" in *there*) echo "ii " ;; *) exit 1 ;; esac')
+        self.program("apt-get", f'echo "$*" >> "{self.root}/calls"')
+        self.program("swift", ":")
+        self.program("sudo", '"$@"')
+        environment = dict(os.environ, PATH=f"{self.root}:{os.environ['PATH']}")
+        subprocess.run(
+            ["/bin/sh", str(TOOLS / "deps.sh"), "there", "absent"],
+            capture_output=True, env=environment, check=True)
+        calls = (self.root / "calls").read_text(encoding="utf-8")
+        self.assertEqual(calls, "install -qy --no-install-recommends absent\n")
+
+    def program(self, name, text):
+        self.write(name, f"#!/bin/sh\n{text}\n")
+        (self.root / name).chmod(0o755)
+
+
+if __name__ == "__main__":
+    unittest.main()

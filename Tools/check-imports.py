@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Checks that imports run one way, as docs/design.md draws the modules.
+
+usage: check-imports.py [PACKAGE]
+
+Each folder below Sources is a module, and policies/ is BuiltinPolicies when it holds Swift files.
+A module that the table does not know, and an import that its row does not allow, is an error with
+file, line and what is allowed; the exit code is 1 then.
+"""
+
+import pathlib
+import re
+import sys
+
+# What every module may import: parts of the Swift toolchain that call no one else.
+EVERYWHERE = {"Swift", "Synchronization"}
+
+LIBC = {"Glibc", "Musl", "CLinux"}
+C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
+
+# Each module with the modules that it may import; a row never names one of a later row.
+ALLOWED = {
+    "SystemIO": LIBC,
+    "Codecs": C_LIBRARIES | {"Glibc"},
+    "SandboxModel": {"SystemIO"},
+    "PolicyEngine": {"Codecs", "SandboxModel"},
+    "ArchiveStore": {"Codecs", "SystemIO"},
+    "BuiltinPolicies": set(),
+    "SampleDevice": {"SandboxModel", "SystemIO"},
+    "Lifecycle": {"ArchiveStore", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"},
+    "SandboxCommands": {
+        "ArchiveStore", "ArgumentParser", "BuiltinPolicies", "Codecs", "FoundationEssentials",
+        "Lifecycle", "PolicyEngine", "SampleDevice", "SandboxModel", "SystemIO",
+    },
+    "sandboxctl": {"SandboxCommands"},
+}
+
+# Modules of C, which import nothing.
+OF_C = C_LIBRARIES | {"CLinux"}
+
+IMPORT = re.compile(
+    r"""^\s*
+    (?:@\w+(?:\([^)]*\))?\s+)*                                   # @_exported, @preconcurrency
+    (?:(?:public|package|internal|private|fileprivate|open)\s+)?
+    (?:@\w+(?:\([^)]*\))?\s+)*
+    import\s+
+    (?:(?:struct|class|enum|protocol|typealias|func|let|var|macro)\s+)?
+    `?(\w+)`?
+    """,
+    re.VERBOSE,
+)
+# A function of C can be called without an import: by its symbol.
+BY_SYMBOL = re.compile(r"@(_silgen_name|_extern)\b")
+
+
+def without_comments(text):
+    """The text with comments and multi-line strings blanked, line for line."""
+
+    def blank(match):
+        return re.sub(r"[^\n]", " ", match.group())
+
+    pattern = r'"""(?:.|\n)*?"""|"(?:\\.|[^"\\\n])*"|/\*(?:.|\n)*?\*/|//[^\n]*'
+    return re.sub(pattern, blank, text)
+
+
+def imports(text):
+    """Each import of a source text with its line."""
+    for number, line in enumerate(without_comments(text).split("\n"), start=1):
+        for part in line.split(";"):
+            found = IMPORT.match(part)
+            if found:
+                yield number, found.group(1)
+
+
+def module_folders(package):
+    """Each module's name with its folder."""
+    sources = package / "Sources"
+    if sources.is_dir():
+        for folder in sorted(sources.iterdir()):
+            if folder.is_dir():
+                yield folder.name, folder
+    policies = package / "policies"
+    if any(policies.rglob("*.swift")):
+        yield "BuiltinPolicies", policies
+
+
+def problems(package):
+    """Each mistake of a package as one line."""
+    for module, folder in module_folders(package):
+        files = sorted(folder.rglob("*.swift"))
+        if module in OF_C:
+            for file in files:
+                yield f"{file}:1: Swift in the C module {module}"
+            continue
+        if module not in ALLOWED:
+            known = ", ".join(sorted(ALLOWED))
+            yield f"{folder}:1: the module {module} is not in the table of Tools/check-imports.py ({known})"
+            continue
+        allowed = ALLOWED[module] | EVERYWHERE | {module}
+        for file in files:
+            text = file.read_text(encoding="utf-8")
+            for line, imported in imports(text):
+                if imported not in allowed:
+                    names = ", ".join(sorted(ALLOWED[module] | EVERYWHERE))
+                    yield f"{file}:{line}: {module} must not import {imported}; it may import: {names}"
+            for line, content in enumerate(without_comments(text).split("\n"), start=1):
+                if BY_SYMBOL.search(content) and module != "SystemIO":
+                    yield f"{file}:{line}: {module} must not call C by a symbol; only SystemIO calls libc"
+
+
+def main(arguments):
+    package = pathlib.Path(arguments[1] if len(arguments) > 1 else ".")
+    if not (package / "Sources").is_dir():
+        print(f"check-imports: error: there is no folder {package / 'Sources'}", file=sys.stderr)
+        return 2
+    found = list(problems(package))
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if not found:
+        count = sum(1 for _ in module_folders(package))
+        print(f"check-imports: the imports of {count} modules run one way")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
