@@ -21,7 +21,7 @@ public struct Walk: ~Copyable {
   }
 
   /// Walks, calling the visitor for each batch, a folder before what is below it.
-  public mutating func run<Visitor: WalkVisitor>(
+  public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
     var pending: [Pending<Visitor.State>] = []
@@ -38,7 +38,7 @@ public struct Walk: ~Copyable {
     }
   }
 
-  private mutating func list<Visitor: WalkVisitor>(
+  private mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ state: Visitor.State, _ pending: inout [Pending<Visitor.State>]
   ) {
     let first = pending.count
@@ -55,7 +55,7 @@ public struct Walk: ~Copyable {
   }
 
   /// Looks at each name of the listing.
-  private mutating func look<Visitor: WalkVisitor>(
+  private mutating func look<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ state: Visitor.State
   ) {
     batch.entries.removeAll(keepingCapacity: true)
@@ -73,7 +73,7 @@ public struct Walk: ~Copyable {
   }
 
   /// Hands the batch over and notes what is to be entered.
-  private mutating func visit<Visitor: WalkVisitor>(
+  private mutating func visit<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ state: Visitor.State, _ pending: inout [Pending<Visitor.State>]
   ) {
     let folder = WalkFolder(
@@ -91,7 +91,7 @@ public struct Walk: ~Copyable {
     }
   }
 
-  private func report<Visitor: WalkVisitor>(
+  private func report<Visitor: WalkVisitor & ~Copyable>(
     _ error: SystemError, _ name: ByteString, _ visitor: inout Visitor, _ state: Visitor.State
   ) {
     if error.isMissing { return }

@@ -71,7 +71,7 @@ extension Device {
   /// when it is in no container.
   ///
   /// - Throws: `logicalPath` for a path in a container that has `.`, `..` or a NUL in it.
-  public func logicalPath(of path: ByteString) throws(ModelError) -> LogicalPath? {
+  public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
     var best: (container: Container, depth: Int)?
     for container in containers {
       for home in [container.absolutePath, root.appending(container.path)]
