@@ -71,6 +71,13 @@ let package = Package(
     .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
       exclude: ["Golden"], swiftSettings: common),
+    .testTarget(
+      name: "LifecycleTests",
+      dependencies: [
+        "ArchiveStore", "BuiltinPolicies", "Lifecycle", "PolicyEngine", "SandboxModel", "SystemIO",
+        "TestSupport",
+      ],
+      swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

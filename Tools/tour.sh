@@ -20,7 +20,7 @@ run apps --root device
 
 step "What is precious and what is not, and why"
 run classify --root device --summary
-run explain --root device apps/org.example.notebook/data/Library/Caches
+run explain --root device notebook/Library/Caches
 
 step "A repository, and a first backup"
 run init repo --plain
@@ -39,6 +39,8 @@ show ls documents
 ls documents
 
 step "It is an ordinary archive"
-pack=$(find repo/packs -name '*.tar.zst' | sort | head -n 1)
-show "zstd -dc ${pack:0:28}… | tar -t | head -n 5"
-zstd -dc "$pack" | tar -t | sed -n 1,5p
+pack=$(find repo/packs -name '*.tar.zst' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
+show "zstd -dc ${pack:0:28}… | tar -t | grep Documents/"
+zstd -dc "$pack" | tar -t | grep Documents/ | sed -n 1,5p
+show "b2sum -l 256 ${pack:0:28}…"
+b2sum -l 256 "$pack"

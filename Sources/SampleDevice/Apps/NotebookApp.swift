@@ -24,7 +24,7 @@ enum NotebookApp {
         .init("CFBundleURLTypes", .array([address])),
       ])
     let share = BundlePlan(
-      name: "Share", identifier: id + ".share", version: "3.2", build: "320",
+      name: "Share", identifier: id + ".share", version: "3.2", build: "320", packageType: "XPC!",
       groups: [SampleGroups.libraryID],
       info: [
         .init(

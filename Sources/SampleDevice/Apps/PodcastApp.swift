@@ -4,7 +4,7 @@ internal import SystemIO
 /// Podcast: offloaded, so that its data is there without a bundle; downloads that can be fetched
 /// again, and marks of other kinds.
 enum PodcastApp {
-  private static let id = "org.example.podcast"
+  private static let id = "com.example.podcast"
 
   static func data() throws(SampleError) -> ContainerPlan {
     var data = try ContainerPlan(

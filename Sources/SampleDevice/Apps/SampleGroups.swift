@@ -5,7 +5,7 @@ internal import SystemIO
 /// offloaded, so that its membership can only be guessed.
 enum SampleGroups {
   static let libraryID = "group.org.example.library"
-  private static let podcastID = "group.org.example.podcast"
+  private static let podcastID = "group.com.example.podcast"
 
   static func library() throws(SampleError) -> ContainerPlan {
     var group = try ContainerPlan(

@@ -8,6 +8,8 @@ struct BundlePlan {
   let identifier: String
   let version: String
   let build: String
+  /// What kind of bundle it is: `APPL`, or `XPC!` for an extension.
+  var packageType = "APPL"
   /// The groups that the app's entitlements name.
   var groups: [String] = []
   /// What its Info.plist says beyond the names and numbers.
@@ -19,7 +21,7 @@ struct BundlePlan {
   func entries(in folder: String) throws(SampleError) -> [ManifestEntry] {
     [
       try .binaryPlist(ByteString("\(folder)/Info.plist"), infoPlist, day: day),
-      .text(ByteString("\(folder)/PkgInfo"), "APPL????", day: day),
+      .text(ByteString("\(folder)/PkgInfo"), "\(packageType)????", day: day),
       try .xmlPlist(
         ByteString("\(folder)/archived-expanded-entitlements.xcent"), entitlements, day: day),
       try .xmlPlist(
@@ -49,7 +51,7 @@ struct BundlePlan {
       .init("CFBundleExecutable", .string(ByteString(name))),
       .init("CFBundleIdentifier", .string(ByteString(identifier))),
       .init("CFBundleName", .string(ByteString(name))),
-      .init("CFBundlePackageType", .string("APPL")),
+      .init("CFBundlePackageType", .string(ByteString(packageType))),
       .init("CFBundleShortVersionString", .string(ByteString(version))),
       .init("CFBundleVersion", .string(ByteString(build))),
       .init("MinimumOSVersion", .string("16.0")),

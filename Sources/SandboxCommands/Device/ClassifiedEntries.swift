@@ -42,7 +42,7 @@ struct ClassifiedEntries {
   ) -> String {
     let columns = [
       (verdict.dataClass.rawValue, 11), (stored, 8), (verdict.update.rawValue, 10),
-      (verdict.purge.description, 9), (verdict.restore.rawValue, 14),
+      (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
     ]
     let cells = columns.map { text, width in
       text + String(repeating: " ", count: max(0, width - text.count))
@@ -131,6 +131,14 @@ extension BackupDisposition {
       "default": .string(standard.rawValue), "cloud": .string(max(cloud, standard).rawValue),
       "unencrypted": .string(max(unencrypted, standard).rawValue),
     ]
+  }
+}
+
+extension PurgeDisposition {
+  /// The disposition in a word for a column: `never`, `anytime`, `order 20`.
+  var word: String {
+    guard let terms else { return "never" }
+    return self == .anytime ? "anytime" : "order \(terms.order)"
   }
 }
 

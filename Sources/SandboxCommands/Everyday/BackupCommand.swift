@@ -23,7 +23,7 @@ struct BackupCommand: SandboxCommand {
         \(Examples.text([
           "sandboxctl backup --root device --repo repo",
           "sandboxctl backup --root device --repo repo --dry-run",
-          "sandboxctl backup --layout folder --root device/data --repo repo --tag folder",
+          "sandboxctl backup --layout folder --root device/data --repo repo",
         ]))
         """)
   }

@@ -40,7 +40,9 @@ struct CoreSimulatorFinder {
   ) {
     let names = survey.names(in: folder, as: path).filter { $0 != ".DS_Store" }
     guard let kind else {
-      let count = names.count { (try? folder.status($0).kind) == .directory }
+      let count = names.count {
+        survey.kind(of: $0, in: folder, as: path.appending($0)) == .directory
+      }
       return system.append(SystemContainers(path: path, count: count))
     }
     for name in names {

@@ -16,8 +16,7 @@ extension DeviceFinder {
     Identification.identify(&drafts, &survey)
     let containers = LogicalNaming.containers(of: drafts, &survey)
     return Device(
-      root: root.path, layout: .coreSimulator, platform: facts.platform,
-      osVersion: facts.version, name: facts.name,
+      root: root.path, layout: .coreSimulator, facts: facts,
       identity: identity(.coreSimulator, root.path, udid: facts.udid),
       apps: CoreSimulatorFinder.apps(of: drafts, containers), containers: containers,
       systemContainers: finder.system.sorted { $0.path < $1.path },

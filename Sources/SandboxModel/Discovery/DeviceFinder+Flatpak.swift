@@ -28,9 +28,8 @@ extension DeviceFinder {
     }
     if let systemFlatpak { finder.lookAtInstallation(systemFlatpak, .system, &survey) }
     return Device(
-      root: apps.path, layout: .flatpak, platform: nil, osVersion: nil, name: nil,
-      identity: identity(.flatpak, apps.path), apps: finder.apps(),
-      containers: LogicalNaming.containers(of: finder.drafts, &survey), systemContainers: [],
+      root: apps.path, layout: .flatpak, identity: identity(.flatpak, apps.path),
+      apps: finder.apps(), containers: LogicalNaming.containers(of: finder.drafts, &survey),
       findings: survey.findings.sorted())
   }
 

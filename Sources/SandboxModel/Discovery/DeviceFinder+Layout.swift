@@ -32,7 +32,13 @@ extension DeviceFinder {
         "it has no 'data' folder beside a device.plist, no 'Containers' folder, and no "
           + "'private/var/mobile/Containers'",
         hint: "name a simulator's folder, its 'data' folder, or the root of an iOS file system")
-    case .flatpak: return Self.has(".var/app", in: folder) ? .flatpakHome : .flatpakApps
+    case .flatpak:
+      if Self.has(".var/app", in: folder) { return .flatpakHome }
+      if Self.isFlatpak(folder) { return .flatpakApps }
+      throw ModelError(
+        .noDevice, "use the folder as a device of the layout flatpak", on: asked,
+        "it has no '.var/app' folder, and its folders are not those of Flatpak apps",
+        hint: "name a home folder or its '.var/app'")
     case nil: break
     }
     if let place = Self.simulatorPlace(of: folder) { return .coreSimulator(place) }

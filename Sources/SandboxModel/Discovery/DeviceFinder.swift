@@ -58,9 +58,8 @@ public struct DeviceFinder: Sendable {
       absolutePath: folder.path, member: nil, uuid: nil, metadataUUID: nil, bundleFolder: nil,
       logical: .folder(LogicalName(name)), isReadable: true)
     return Device(
-      root: folder.path, layout: .folder, platform: nil, osVersion: nil, name: nil,
-      identity: identity(.folder, folder.path), apps: [], containers: [container],
-      systemContainers: [], findings: [])
+      root: folder.path, layout: .folder, identity: identity(.folder, folder.path), apps: [],
+      containers: [container], findings: [])
   }
 
   func identity(_ layout: Layout, _ root: ByteString, udid: ByteString? = nil) -> DeviceIdentity {

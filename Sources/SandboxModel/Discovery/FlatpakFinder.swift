@@ -36,7 +36,7 @@ struct FlatpakFinder {
     for name in survey.names(in: overrides, as: path) {
       if name == "global" {
         survey.note(.unsupported, path.appending(name), "it holds for all apps, and is no app's")
-      } else if (try? overrides.status(name).kind) == .file {
+      } else if survey.kind(of: name, in: overrides, as: path.appending(name)) == .file {
         add(.settings, name, path: path, real: overrides.path, isReadable: true, &survey)
       }
     }

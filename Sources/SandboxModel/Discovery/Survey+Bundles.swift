@@ -56,10 +56,12 @@ extension Survey {
     ending: StaticString, in folder: borrowing Folder, as path: ByteString
   ) -> [ByteString] {
     let ending = ending.withUTF8Buffer { Array($0) }
-    return names(in: folder, as: path).filter { name in
-      name.count > ending.count && name.bytes.suffix(ending.count).elementsEqual(ending)
-        && (try? folder.status(name).kind) == .directory
+    var found: [ByteString] = []
+    for name in names(in: folder, as: path) where name.count > ending.count {
+      guard name.bytes.suffix(ending.count).elementsEqual(ending) else { continue }
+      if kind(of: name, in: folder, as: path.appending(name)) == .directory { found.append(name) }
     }
+    return found
   }
 
   /// Opens a folder inside a container: links are not followed there.

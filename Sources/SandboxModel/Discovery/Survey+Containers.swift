@@ -41,15 +41,13 @@ extension Survey {
       identifier: identifier, uuid: string("MCMMetadataUUID", of: list, as: file))
   }
 
-  /// Holds the content class against the place: 1 bundle, 2 data, 4 and 5 extensions, 7 group.
+  /// Holds the content class against the place. Only 2, an app's data, is told by the platform's
+  /// guide; the numbers of the other classes are not built on.
   private mutating func checkContentClass(
     _ list: PropertyList, of kind: ContainerKind, as file: ByteString
   ) {
     guard let number = list["MCMMetadataContentClass"]?.integerValue else { return }
-    let expected: [ContainerKind: ClosedRange<Int64>] = [
-      .bundle: 1...1, .data: 2...2, .extension: 4...5, .group: 7...7,
-    ]
-    if let range = expected[kind], !range.contains(number) {
+    if (number == 2) != (kind == .data) {
       warn(
         .contradiction, file,
         "MCMMetadataContentClass is \(number), and its place is that of kind \(kind.rawValue), "

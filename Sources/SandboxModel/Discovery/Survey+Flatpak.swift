@@ -105,10 +105,8 @@ extension Survey {
   mutating func outside(_ path: ByteString) -> Folder? {
     do {
       return try Folder.open(path: path)
-    } catch  where error.isMissing {
-      return nil
     } catch {
-      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      if !error.isMissing { warn(.unreadable, path, "it cannot be opened: \(error.reason)") }
       return nil
     }
   }

@@ -64,12 +64,14 @@ extension Survey {
     let real: ByteString
     do {
       real = try Host.realPath(parent.path.appending(name))
-    } catch  where error.isMissing {
-      warn(.danglingLink, path, "it is a link to '\(target)', which does not exist")
+    } catch {
+      guard error.isMissing || error.isLink else { throw error }
+      let reason = error.isLink ? "which leads in a circle" : "which does not exist"
+      warn(.danglingLink, path, "it is a link to '\(target)', \(reason)")
       return .none
     }
-    if root.isWithin(real) {
-      warn(.repeatedFolder, path, "it is a link to '\(target)', which holds the device itself")
+    if root.isWithin(real) || parent.path.isWithin(real) {
+      warn(.repeatedFolder, path, "it is a link to '\(target)', which holds it or the device")
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
@@ -102,6 +104,18 @@ extension Survey {
     } catch {
       warn(.unreadable, path, "it cannot be listed: \(error.reason)")
       return []
+    }
+  }
+
+  /// What kind of thing a name is, a link's own; nil, with a warning, when it cannot be looked at.
+  mutating func kind(
+    of name: ByteString, in folder: borrowing Folder, as path: ByteString
+  ) -> FileKind? {
+    do {
+      return try folder.statusIfPresent(name)?.kind
+    } catch {
+      warn(.unreadable, path, "it cannot be looked at: \(error.reason)")
+      return nil
     }
   }
 
