@@ -12,7 +12,7 @@ public struct Marker: Sendable, Hashable {
   public let kinds: Set<ContainerKind>
   /// Whether a marked folder covers all below it.
   public let isInherited: Bool
-  /// What it sets, where it may (docs/policy.md, marks).
+  /// What it sets, where it may (docs/policies.md, marks).
   public let settings: Settings
   /// What it says of the platform's verdict.
   public let platform: PlatformSetting
