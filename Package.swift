@@ -20,6 +20,10 @@ let package = Package(
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
+    .target(
+      name: "Codecs", dependencies: ["CArchive", "CZstd", "CSodium", "CYAML"],
+      swiftSettings: strict),
+    .target(name: "SandboxModel", dependencies: ["SystemIO"], swiftSettings: common),
     .executableTarget(
       name: "microbench", dependencies: ["SystemIO"], path: "Benchmarks/Microbench",
       swiftSettings: common),
@@ -28,6 +32,10 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
+    .testTarget(name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
+    .testTarget(
+      name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]
 )

@@ -157,3 +157,8 @@ long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
   *inodes = v.f_favail;
   return 0;
 }
+
+long cl_terminal_columns(int fd) {
+  struct winsize size;
+  return ioctl(fd, TIOCGWINSZ, &size) < 0 ? -(long)errno : (long)size.ws_col;
+}

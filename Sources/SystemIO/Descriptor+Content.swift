@@ -94,6 +94,18 @@ extension Descriptor {
     }
   }
 
+  /// Writes all bytes of a span behind those written before.
+  public func write(_ span: RawSpan) throws(SystemError) {
+    var written = 0
+    while written < span.byteCount {
+      written += try SystemError.check(.write, name) {
+        unsafe span.withUnsafeBytes {
+          unsafe cl_write(raw, $0.baseAddress?.advanced(by: written), $0.count - written)
+        }
+      }
+    }
+  }
+
   /// Sets the size; what is new reads as zeros and is a hole.
   public func truncate(to size: UInt64) throws(SystemError) {
     _ = try SystemError.check(.truncate, name) { cl_truncate(raw, Int64(clamping: size)) }

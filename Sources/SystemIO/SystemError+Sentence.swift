@@ -24,6 +24,16 @@ extension SystemError: CustomStringConvertible {
   /// Whether the thing was not there (any more).
   public var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 
+  /// Whether no further call on that volume can succeed either: it is full or cannot be written.
+  public var endsEverything: Bool {
+    number == ENOSPC || number == EDQUOT || number == EROFS || number == EIO
+  }
+
+  /// What stands at that path is not what it was a moment ago.
+  public static func replaced(_ path: ByteString) -> SystemError {
+    SystemError(.read, path, number: ESTALE)
+  }
+
   /// Whether something of that name was there already.
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 
@@ -57,6 +67,7 @@ extension SystemError: CustomStringConvertible {
     case ENAMETOOLONG: "the name is too long"
     case EXDEV: "it is on another file system"
     case EWOULDBLOCK: "another program holds its lock"
+    case ESTALE: "it was replaced by something else meanwhile"
     case EINVAL: "the name or value is not valid there"
     case EOPNOTSUPP: "the file system does not support it"
     default: unsafe String(cString: strerror(number))

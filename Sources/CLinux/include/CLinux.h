@@ -57,6 +57,9 @@ long cl_random(void *into, size_t count);
 // Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
 long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes);
 
+// The width of a terminal in columns.
+long cl_terminal_columns(int fd);
+
 // The plan of injected failures of the running thread: an opaque object of SystemIO's, or null.
 void *cl_fault_plan(void);
 void cl_set_fault_plan(void *plan);

@@ -1,0 +1,137 @@
+extension CBORDecoder {
+  /// Reads an unsigned integer.
+  public mutating func unsigned() throws(CodecError) -> UInt64 {
+    willRead()
+    return try argument(.unsigned, "an unsigned integer")
+  }
+
+  /// Reads an integer; beyond 64 bits with a sign it is refused.
+  public mutating func integer() throws(CodecError) -> Int64 {
+    willRead()
+    return try signed("an integer")
+  }
+
+  /// Reads true or false.
+  public mutating func bool() throws(CodecError) -> Bool {
+    willRead()
+    guard try kind() == .bool else { throw failure("true or false is expected") }
+    position += 1
+    return source[position - 1] == CBORHead.true
+  }
+
+  /// Reads null when it is next, and says whether it was.
+  public mutating func null() throws(CodecError) -> Bool {
+    guard try kind() == .null else { return false }
+    willRead()
+    position += 1
+    return true
+  }
+
+  /// Reads a byte string of at most `limit` bytes.
+  public mutating func bytes(limit: Int = .max) throws(CodecError) -> [UInt8] {
+    Array(source[try byteRange(limit: limit)])
+  }
+
+  /// Reads a byte string of at most `limit` bytes and gives its place in the decoder's bytes.
+  public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
+    willRead()
+    return try string(.bytes, "a byte string", limit)
+  }
+
+  /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
+  public mutating func text(limit: Int = .max) throws(CodecError) -> String {
+    willRead()
+    let range = try string(.text, "a text string", limit)
+    guard let text = UTF8Check.string(source.span.extracting(range)) else {
+      throw failure("not valid UTF-8", at: range.lowerBound)
+    }
+    return text
+  }
+
+  /// Reads over the next item, whatever it is, checking all of it.
+  public mutating func skip() throws(CodecError) { _ = try itemRange() }
+
+  /// Reads the next item, whatever it is, checking all of it, and gives its encoded bytes.
+  public mutating func item() throws(CodecError) -> [UInt8] { Array(source[try itemRange()]) }
+
+  private mutating func itemRange() throws(CodecError) -> Range<Int> {
+    let begin = position
+    switch try kind() {
+    case .unsigned: _ = try unsigned()
+    case .negative:
+      willRead()
+      _ = try argument(.negative, "an integer")
+    case .bytes: _ = try byteRange()
+    case .text: _ = try text()
+    case .bool: _ = try bool()
+    case .null: _ = try null()
+    case .array:
+      try beginArray()
+      while try nextElement() { _ = try itemRange() }
+    case .map:
+      try beginMap()
+      while try nextKey() != nil { _ = try itemRange() }
+    }
+    return begin..<position
+  }
+
+  // MARK: - Heads
+
+  /// Notes that the value that an array or map owes is now read.
+  mutating func willRead() {
+    guard !open.isEmpty else {
+      precondition(position == start, "one item only")
+      return
+    }
+    precondition(open[open.count - 1].owesValue, "a value that was not asked for")
+    open[open.count - 1].owesValue = false
+  }
+
+  mutating func signed(_ expected: String) throws(CodecError) -> Int64 {
+    let begin = position
+    let isNegative = try kind() == .negative
+    let value = try argument(isNegative ? .negative : .unsigned, expected)
+    guard let magnitude = Int64(exactly: value) else {
+      throw failure("an integer beyond 64 bits", .unsupported, at: begin)
+    }
+    return isNegative ? ~magnitude : magnitude
+  }
+
+  private mutating func string(
+    _ major: CBORHead.Major, _ expected: String, _ limit: Int
+  ) throws(CodecError) -> Range<Int> {
+    let begin = position
+    let count = try argument(major, expected)
+    guard count <= UInt64(end - position) else {
+      throw failure("\(expected) of \(count) bytes, more than are left", .truncated, at: begin)
+    }
+    guard count <= UInt64(limit) else {
+      throw failure("\(expected) of \(count) bytes, at most \(limit) may be", .limit, at: begin)
+    }
+    position += Int(count)
+    return (position - Int(count))..<position
+  }
+
+  /// Reads a head of that major type and gives its argument.
+  mutating func argument(
+    _ major: CBORHead.Major, _ expected: String
+  ) throws(CodecError) -> UInt64 {
+    guard position < end else { throw failure("\(expected) is expected", .truncated) }
+    let first = source[position]
+    guard first >> 5 == major.rawValue else { throw failure("\(expected) is expected") }
+    let information = first & 31
+    if information < 24 {
+      position += 1
+      return UInt64(information)
+    }
+    guard information < 28 else { throw failure("a length that is not definite", .unsupported) }
+    let width = 1 << Int(information - 24)
+    guard end - position > width else { throw failure("a number is cut off", .truncated) }
+    var value: UInt64 = 0
+    for index in 1...width { value = value << 8 | UInt64(source[position + index]) }
+    let least: UInt64 = width == 1 ? 24 : 1 << UInt64(4 * width)
+    guard value >= least else { throw failure("a number that is not in its shortest form") }
+    position += 1 + width
+    return value
+  }
+}

@@ -1,0 +1,93 @@
+/// Reads one item of deterministic CBOR (RFC 8949, section 4.2.1) and refuses all other.
+///
+/// Refused, with the byte's offset: numbers and lengths that are not in their shortest form,
+/// indefinite lengths, map keys that are no integers, out of order or twice, tags, fractions,
+/// anything behind the item, more levels than allowed. Lengths are compared with what is left
+/// before memory is reserved.
+///
+/// The caller says what it expects, in order:
+/// ```
+/// try decoder.beginMap()
+/// while let key = try decoder.nextKey() {
+///   switch key {
+///   case 0: name = try decoder.bytes()
+///   default: try decoder.skip()
+///   }
+/// }
+/// try decoder.finish()
+/// ```
+public struct CBORDecoder: Sendable {
+  let source: [UInt8]
+  let start: Int
+  let end: Int
+  let depthLimit: Int
+  var position: Int
+  var open: [Container] = []
+
+  struct Container: Sendable {
+    let isMap: Bool
+    /// Elements or keys that have not been asked for.
+    var remaining: Int
+    var lastKey: CBORKey?
+    /// Whether an element, or a key's value, has been announced and not yet read.
+    var owesValue = false
+  }
+
+  /// Makes a decoder of bytes, or of a range of them, that must be one item of at most so many
+  /// levels of arrays and maps.
+  public init(_ bytes: [UInt8], range: Range<Int>? = nil, depthLimit: Int = 32) {
+    source = bytes
+    start = range?.lowerBound ?? 0
+    end = range?.upperBound ?? bytes.count
+    precondition(start >= 0 && end <= bytes.count, "a range outside the bytes")
+    position = start
+    self.depthLimit = depthLimit
+  }
+
+  /// What an item is.
+  public enum Kind: Sendable, Hashable {
+    case unsigned
+    case negative
+    case bytes
+    case text
+    case array
+    case map
+    case bool
+    case null
+  }
+
+  /// How many bytes have been read.
+  public var offset: Int { position - start }
+
+  /// What the next item is, without reading it.
+  public func kind() throws(CodecError) -> Kind {
+    guard position < end else { throw failure("an item is expected", .truncated) }
+    switch source[position] >> 5 {
+    case 0: return .unsigned
+    case 1: return .negative
+    case 2: return .bytes
+    case 3: return .text
+    case 4: return .array
+    case 5: return .map
+    case 6: throw failure("tags are not accepted", .unsupported)
+    default: break
+    }
+    switch source[position] {
+    case CBORHead.true, CBORHead.false: return .bool
+    case CBORHead.null: return .null
+    default: throw failure("neither true, false nor null", .unsupported)
+    }
+  }
+
+  /// Checks that the item is whole and that nothing follows it.
+  public func finish() throws(CodecError) {
+    precondition(open.isEmpty, "an array or map has not been read to its end")
+    guard position == end else { throw failure("something follows the item") }
+  }
+
+  func failure(
+    _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
+  ) -> CodecError {
+    CodecError(kind, .cbor, reason, at: .offset((place ?? position) - start))
+  }
+}

@@ -1,0 +1,152 @@
+/// Writes one item of deterministic CBOR (RFC 8949, section 4.2.1): shortest forms, definite
+/// lengths, map keys in order. Keys are integers; there are no tags and no fractions.
+///
+/// Arrays and maps are opened and closed by calls; the length of one that is opened without a count
+/// is filled in when it is closed. Calls in an order that gives no CBOR, a key that is not greater
+/// than the one before it among them, are mistakes of the program and trap.
+public struct CBOREncoder: Sendable {
+  /// What has been written so far.
+  public private(set) var bytes: [UInt8] = []
+  private var open: [Container] = []
+
+  /// Makes an encoder with room for so many bytes.
+  public init(capacity: Int = 0) { bytes.reserveCapacity(capacity) }
+
+  private struct Container: Sendable {
+    var isMap: Bool
+    /// Where its head is to be filled in; nothing when it stands there already.
+    var head: Int?
+    /// Elements or keys: how many the head says, or how many were written.
+    var count: Int
+    var written = 0
+    var lastKey: CBORKey?
+    var lacksValue = false
+  }
+
+  /// The whole item; all that was opened must be closed.
+  public consuming func finish() -> [UInt8] {
+    precondition(open.isEmpty && !bytes.isEmpty, "the item is not whole")
+    return bytes
+  }
+
+  /// Writes an unsigned integer.
+  public mutating func unsigned(_ value: UInt64) {
+    willWrite()
+    head(.unsigned, value)
+  }
+
+  /// Writes an integer.
+  public mutating func integer(_ value: Int64) {
+    willWrite()
+    let key = CBORKey(value)
+    head(key.isNegative ? .negative : .unsigned, key.argument)
+  }
+
+  /// Writes a byte string.
+  public mutating func bytes(_ value: Span<UInt8>) {
+    willWrite()
+    head(.bytes, UInt64(value.count))
+    unsafe value.withUnsafeBufferPointer { unsafe bytes.append(contentsOf: $0) }
+  }
+
+  /// Writes a byte string.
+  public mutating func bytes(_ value: some Collection<UInt8>) {
+    willWrite()
+    head(.bytes, UInt64(value.count))
+    bytes.append(contentsOf: value)
+  }
+
+  /// Writes a text string.
+  public mutating func text(_ value: String) {
+    willWrite()
+    head(.text, UInt64(value.utf8.count))
+    bytes.append(contentsOf: value.utf8)
+  }
+
+  /// Writes true or false.
+  public mutating func bool(_ value: Bool) {
+    willWrite()
+    bytes.append(value ? CBORHead.true : CBORHead.false)
+  }
+
+  /// Writes null.
+  public mutating func null() {
+    willWrite()
+    bytes.append(CBORHead.null)
+  }
+
+  /// Writes an item that is encoded already, such as one that `CBORDecoder.item()` gave.
+  public mutating func encoded(_ item: some Collection<UInt8>) {
+    precondition(!item.isEmpty, "an item has at least one byte")
+    willWrite()
+    bytes.append(contentsOf: item)
+  }
+
+  /// Opens an array; its elements follow, then `endArray()`.
+  public mutating func beginArray(count: Int? = nil) { begin(.array, count) }
+
+  /// Closes the array that was opened last.
+  public mutating func endArray() { end(.array) }
+
+  /// Opens a map; its keys follow, each with a value, then `endMap()`.
+  public mutating func beginMap(count: Int? = nil) { begin(.map, count) }
+
+  /// Closes the map that was opened last.
+  public mutating func endMap() { end(.map) }
+
+  /// Writes a key of the map that was opened last; its value must follow. Keys ascend: 0, 1, 2 and
+  /// so on, then -1, -2 and so on.
+  public mutating func key(_ value: Int64) {
+    guard var map = open.popLast() else { preconditionFailure("no map is open") }
+    let key = CBORKey(value)
+    precondition(map.isMap && !map.lacksValue, "a key where none can be")
+    precondition(map.lastKey.map { $0 < key } ?? true, "keys must ascend")
+    map.lastKey = key
+    map.lacksValue = true
+    map.written += 1
+    open.append(map)
+    head(key.isNegative ? .negative : .unsigned, key.argument)
+  }
+
+  // MARK: - Heads
+
+  private mutating func willWrite() {
+    guard !open.isEmpty else {
+      precondition(bytes.isEmpty, "one item only")
+      return
+    }
+    let last = open.count - 1
+    if open[last].isMap {
+      precondition(open[last].lacksValue, "a value without a key")
+      open[last].lacksValue = false
+    } else {
+      open[last].written += 1
+    }
+  }
+
+  private mutating func begin(_ major: CBORHead.Major, _ count: Int?) {
+    willWrite()
+    let place = bytes.count
+    head(major, UInt64(count ?? 0))
+    open.append(
+      Container(isMap: major == .map, head: count == nil ? place : nil, count: count ?? 0))
+  }
+
+  private mutating func end(_ major: CBORHead.Major) {
+    guard let container = open.popLast(), container.isMap == (major == .map) else {
+      preconditionFailure("nothing like that is open")
+    }
+    precondition(!container.lacksValue, "the last key has no value")
+    guard let place = container.head else {
+      precondition(container.written == container.count, "another count than was said")
+      return
+    }
+    var head: [UInt8] = []
+    CBORHead.append(major, UInt64(container.written), to: &head)
+    bytes.replaceSubrange(place...place, with: head)
+  }
+
+  private mutating func head(_ major: CBORHead.Major, _ argument: UInt64) {
+    CBORHead.append(major, argument, to: &bytes)
+  }
+}

@@ -1,0 +1,59 @@
+extension Digest: CustomStringConvertible, LosslessStringConvertible {
+  /// Makes a digest of its 64 hexadecimal digits in lower case; nothing for any other text.
+  public init?(_ description: String) { self.init(hex: description) }
+
+  /// Makes a digest of its 64 hexadecimal digits in lower case; nothing for any other text.
+  ///
+  /// Upper case is refused, so that a digest has one name only.
+  public init?(hex: some StringProtocol) {
+    guard let bytes = Hex.decode(hex.utf8), let digest = Digest(bytes) else { return nil }
+    self = digest
+  }
+
+  /// The 64 hexadecimal digits in lower case, as `b2sum -l 256` prints them.
+  public var hex: String { Hex.encode(bytes) }
+
+  public var description: String { hex }
+}
+
+/// Hexadecimal digits in lower case.
+public enum Hex {
+  /// The digits of bytes, two for each.
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    text.reserveCapacity(bytes.underestimatedCount * 2)
+    for byte in bytes {
+      text.append(digit(byte >> 4))
+      text.append(digit(byte & 15))
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// The bytes of digits; nothing when a character is no digit in lower case, or one is left over.
+  public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var high: UInt8?
+    for character in text {
+      guard let value = value(character) else { return nil }
+      if let first = high {
+        bytes.append(first << 4 | value)
+        high = nil
+      } else {
+        high = value
+      }
+    }
+    return high == nil ? bytes : nil
+  }
+
+  private static func digit(_ value: UInt8) -> UInt8 {
+    value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "a") + value - 10
+  }
+
+  private static func value(_ digit: UInt8) -> UInt8? {
+    switch digit {
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+    case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+    default: nil
+    }
+  }
+}

@@ -1,0 +1,81 @@
+/// A BLAKE2b-256 digest: the name of a blob, a pack, an index or a snapshot.
+///
+/// Digests compare as their 32 bytes do.
+public struct Digest: Hashable, Sendable {
+  /// How many bytes a digest has.
+  public static let byteCount = 32
+
+  /// The bytes as four big-endian words, so that words compare as bytes do.
+  @usableFromInline let word0, word1, word2, word3: UInt64
+
+  @usableFromInline
+  init(_ word0: UInt64, _ word1: UInt64, _ word2: UInt64, _ word3: UInt64) {
+    self.word0 = word0
+    self.word1 = word1
+    self.word2 = word2
+    self.word3 = word3
+  }
+
+  /// Makes a digest of 32 bytes; nothing when there are more or fewer.
+  public init?(_ bytes: Span<UInt8>) {
+    guard bytes.count == Self.byteCount else { return nil }
+    self.init(
+      Self.word(bytes, 0), Self.word(bytes, 8), Self.word(bytes, 16), Self.word(bytes, 24))
+  }
+
+  /// Makes a digest of 32 bytes; nothing when there are more or fewer.
+  public init?(_ bytes: [UInt8]) { self.init(bytes.span) }
+
+  private static func word(_ bytes: Span<UInt8>, _ start: Int) -> UInt64 {
+    var word: UInt64 = 0
+    for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
+    return word
+  }
+
+  /// The 32 bytes.
+  public var bytes: [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(Self.byteCount)
+    append(to: &bytes)
+    return bytes
+  }
+
+  /// Appends the 32 bytes to a buffer.
+  public func append(to buffer: inout [UInt8]) {
+    Self.append(word0, to: &buffer)
+    Self.append(word1, to: &buffer)
+    Self.append(word2, to: &buffer)
+    Self.append(word3, to: &buffer)
+  }
+
+  private static func append(_ word: UInt64, to buffer: inout [UInt8]) {
+    var shift: UInt64 = 64
+    while shift > 0 {
+      shift -= 8
+      buffer.append(UInt8(truncatingIfNeeded: word >> shift))
+    }
+  }
+
+  /// The first two bytes as a number, by which a table of digests fans out.
+  public var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }
+
+  /// How many zero bits the digest begins with.
+  public var leadingZeroBitCount: Int {
+    var count = 0
+    for word in [word0, word1, word2, word3] {
+      count += word.leadingZeroBitCount
+      if word != 0 { break }
+    }
+    return count
+  }
+}
+
+extension Digest: Comparable {
+  @inlinable
+  public static func < (left: Digest, right: Digest) -> Bool {
+    if left.word0 != right.word0 { return left.word0 < right.word0 }
+    if left.word1 != right.word1 { return left.word1 < right.word1 }
+    if left.word2 != right.word2 { return left.word2 < right.word2 }
+    return left.word3 < right.word3
+  }
+}

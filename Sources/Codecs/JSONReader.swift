@@ -1,0 +1,153 @@
+/// Reads one JSON text whose UTF-8 has been checked.
+struct JSONReader {
+  let text: [UInt8]
+  let depthLimit: Int
+  var position = 0
+  private var depth = 0
+
+  init(text: [UInt8], depthLimit: Int) {
+    self.text = text
+    self.depthLimit = depthLimit
+  }
+
+  /// The byte at the position, or nothing at the end.
+  var next: UInt8? { position < text.count ? text[position] : nil }
+
+  mutating func document() throws(CodecError) -> JSON {
+    let value = try self.value()
+    skipSpace()
+    if position < text.count { throw failure("something follows the value") }
+    return value
+  }
+
+  private mutating func value() throws(CodecError) -> JSON {
+    skipSpace()
+    switch next {
+    case UInt8(ascii: "{"): return try nested { (reader) throws(CodecError) in try reader.object() }
+    case UInt8(ascii: "["): return try nested { (reader) throws(CodecError) in try reader.array() }
+    case UInt8(ascii: "\""): return .string(try string())
+    case UInt8(ascii: "t"): return try word("true", .bool(true))
+    case UInt8(ascii: "f"): return try word("false", .bool(false))
+    case UInt8(ascii: "n"): return try word("null", .null)
+    default: return try number()
+    }
+  }
+
+  private mutating func nested(
+    _ body: (inout JSONReader) throws(CodecError) -> JSON
+  ) throws(CodecError) -> JSON {
+    guard depth < depthLimit else {
+      throw failure("more than \(depthLimit) levels deep", .limit)
+    }
+    depth += 1
+    position += 1
+    let value = try body(&self)
+    depth -= 1
+    return value
+  }
+
+  private mutating func array() throws(CodecError) -> JSON {
+    var elements: [JSON] = []
+    skipSpace()
+    if take("]") { return .array(elements) }
+    repeat {
+      elements.append(try value())
+      skipSpace()
+    } while take(",")
+    guard take("]") else { throw failure("',' or ']' is expected") }
+    return .array(elements)
+  }
+
+  private mutating func object() throws(CodecError) -> JSON {
+    var members: [JSON.Member] = []
+    var names = NameSet()
+    skipSpace()
+    if take("}") { return .object(members) }
+    repeat {
+      members.append(try member(&names))
+      skipSpace()
+    } while take(",")
+    guard take("}") else { throw failure("',' or '}' is expected") }
+    return .object(members)
+  }
+
+  private mutating func member(_ names: inout NameSet) throws(CodecError) -> JSON.Member {
+    skipSpace()
+    let start = position
+    guard next == UInt8(ascii: "\"") else { throw failure("a name in quotes is expected") }
+    let name = try string()
+    guard names.insert(name) else {
+      throw failure("the name '\(Printable.text(name))' comes twice", at: start)
+    }
+    skipSpace()
+    guard take(":") else { throw failure("':' is expected") }
+    return JSON.Member(name, try value())
+  }
+
+  private mutating func word(_ word: StaticString, _ value: JSON) throws(CodecError) -> JSON {
+    for (index, byte) in word.description.utf8.enumerated() {
+      guard position + index < text.count, text[position + index] == byte else {
+        throw failure("a value is expected")
+      }
+    }
+    position += word.utf8CodeUnitCount
+    return value
+  }
+
+  private mutating func skipSpace() {
+    while let byte = next, byte == 0x20 || byte == 0x0A || byte == 0x0D || byte == 0x09 {
+      position += 1
+    }
+  }
+
+  mutating func take(_ character: Unicode.Scalar) -> Bool {
+    guard next == UInt8(ascii: character) else { return false }
+    position += 1
+    return true
+  }
+
+  /// An error at a place, by default the present one; at the end of the text it says so.
+  func failure(
+    _ reason: String, _ kind: CodecError.Kind = .malformed, at place: Int? = nil
+  ) -> CodecError {
+    let place = place ?? position
+    let mark = CodecError.Position.mark(Mark(of: place, in: text.span))
+    guard place < text.count || kind != .malformed else {
+      return CodecError(.truncated, .json, "the text ends where \(reason)", at: mark)
+    }
+    return CodecError(kind, .json, reason, at: mark)
+  }
+}
+
+/// A set of member names, told apart by their UTF-8; small ones need no memory of their own.
+struct NameSet {
+  private var few: [String] = []
+  private var many: Set<[UInt8]> = []
+
+  /// Inserts a name, and says whether it was new.
+  mutating func insert(_ name: String) -> Bool {
+    if !many.isEmpty { return many.insert(Array(name.utf8)).inserted }
+    if few.contains(where: { $0.utf8.elementsEqual(name.utf8) }) { return false }
+    few.append(name)
+    if few.count > 8 { many = Set(few.map { Array($0.utf8) }) }
+    return true
+  }
+}
+
+/// Strings of the input as a message may show them.
+enum Printable {
+  /// At most 40 characters, what is not printable ASCII or a letter escaped.
+  static func text(_ string: String) -> String {
+    var text = ""
+    for scalar in string.unicodeScalars.prefix(40) {
+      if scalar.isASCII || scalar.properties.isAlphabetic {
+        text +=
+          scalar.value < 0x20 || scalar.value == 0x7F
+          ? scalar.escaped(asASCII: true) : String(scalar)
+      } else {
+        text += scalar.escaped(asASCII: true)
+      }
+    }
+    return string.unicodeScalars.dropFirst(40).isEmpty ? text : text + "…"
+  }
+}

@@ -1,0 +1,146 @@
+internal import CArchive
+
+/// Reads a tar archive that lies in memory, by libarchive: for checks and for foreign archives.
+///
+/// Names are the archive's bytes; the text of a pax header that is not in UTF-8 is given as it is.
+@safe public struct TarReader: ~Copyable {
+  private let archive: OpaquePointer
+  private let limits: Limits
+  private var count = 0
+
+  /// What an archive may hold at most.
+  public struct Limits: Sendable {
+    /// Members.
+    public var members: Int
+    /// Bytes of one member's content.
+    public var contentSize: Int
+
+    /// Makes limits; 1,000,000 members of at most 16 MiB unless others are given.
+    public init(members: Int = 1_000_000, contentSize: Int = 16 << 20) {
+      self.members = members
+      self.contentSize = contentSize
+    }
+  }
+
+  /// Calls `body` with each member and its content, in the archive's order.
+  public static func forEach(
+    in bytes: Span<UInt8>, limits: Limits = Limits(),
+    _ body: (TarMember, [UInt8]) throws(CodecError) -> Void
+  ) throws(CodecError) {
+    try unsafe bytes.withUnsafeBytes { (buffer) throws(CodecError) in
+      var reader = try unsafe TarReader(buffer, limits)
+      while let (member, content) = try reader.next() {
+        try body(member, content)
+      }
+    }
+  }
+
+  /// All members with their content, in the archive's order.
+  public static func members(
+    of bytes: [UInt8], limits: Limits = Limits()
+  ) throws(CodecError) -> [(member: TarMember, content: [UInt8])] {
+    var members: [(TarMember, [UInt8])] = []
+    try forEach(in: bytes.span, limits: limits) { members.append(($0, $1)) }
+    return members
+  }
+
+  private init(_ bytes: UnsafeRawBufferPointer, _ limits: Limits) throws(CodecError) {
+    guard let archive = unsafe archive_read_new() else {
+      throw CodecError(.library, .tar, "no memory for the reader")
+    }
+    do throws(CodecError) {
+      try unsafe Self.check(archive_read_support_format_tar(archive), archive)
+      try unsafe Self.check(
+        archive_read_open_memory(archive, bytes.baseAddress, bytes.count), archive)
+    } catch {
+      unsafe archive_read_free(archive)
+      throw error
+    }
+    unsafe self.archive = archive
+    self.limits = limits
+  }
+
+  deinit { unsafe archive_read_free(archive) }
+
+  private mutating func next() throws(CodecError) -> (TarMember, [UInt8])? {
+    var entry: OpaquePointer?
+    let status = unsafe archive_read_next_header(archive, &entry)
+    if status == ARCHIVE_EOF { return nil }
+    try unsafe Self.check(status, archive)
+    guard let entry = unsafe entry else { return nil }
+    count += 1
+    guard count <= limits.members else {
+      throw CodecError(.limit, .tar, "it has more than \(limits.members) members")
+    }
+    let member = try unsafe Self.member(entry)
+    return (member, try content(member.contentSize))
+  }
+
+  private static func member(_ entry: OpaquePointer) throws(CodecError) -> TarMember {
+    var path = try unsafe bytes(
+      archive_entry_pathname(entry) ?? archive_entry_pathname_utf8(entry), "name")
+    let kind = try unsafe kind(entry)
+    if kind == .directory, path.last == UInt8(ascii: "/") { path.removeLast() }
+    return unsafe TarMember(
+      path: path, kind: kind, mode: UInt16(archive_entry_perm(entry) & 0o7777),
+      modified: Int64(archive_entry_mtime(entry)))
+  }
+
+  private static func kind(_ entry: OpaquePointer) throws(CodecError) -> TarMember.Kind {
+    if let target = unsafe archive_entry_hardlink(entry) ?? archive_entry_hardlink_utf8(entry) {
+      return .hardLink(target: try unsafe bytes(target, "link"))
+    }
+    switch unsafe archive_entry_filetype(entry) & TarFileType.mask {
+    case TarFileType.regular:
+      guard let size = unsafe Int(exactly: archive_entry_size(entry)), size >= 0 else {
+        throw CodecError(.malformed, .tar, "a member of less than no bytes")
+      }
+      return .file(size: size)
+    case TarFileType.directory: return .directory
+    case TarFileType.symbolicLink:
+      let target = unsafe archive_entry_symlink(entry) ?? archive_entry_symlink_utf8(entry)
+      return .symbolicLink(target: try unsafe bytes(target, "link"))
+    default: return .other
+    }
+  }
+
+  private static func bytes(
+    _ text: UnsafePointer<CChar>?, _ what: String
+  ) throws(CodecError) -> [UInt8] {
+    guard var place = unsafe text else {
+      throw CodecError(.malformed, .tar, "a \(what) that cannot be read")
+    }
+    var bytes: [UInt8] = []
+    while unsafe place.pointee != 0 {
+      bytes.append(UInt8(bitPattern: unsafe place.pointee))
+      unsafe place += 1
+    }
+    return bytes
+  }
+
+  /// Reads a member's content in pieces: memory grows only with what is there.
+  private func content(_ size: Int) throws(CodecError) -> [UInt8] {
+    guard size <= limits.contentSize else {
+      throw CodecError(
+        .limit, .tar, "a member claims \(size) bytes, at most \(limits.contentSize) may be")
+    }
+    var content: [UInt8] = []
+    var piece = [UInt8](repeating: 0, count: min(size, 64 << 10))
+    while content.count < size {
+      let count = unsafe piece.withUnsafeMutableBytes { buffer in
+        unsafe archive_read_data(archive, buffer.baseAddress, buffer.count)
+      }
+      if count < 0 { try unsafe Self.check(Int32(count), archive) }
+      guard count > 0 else { throw CodecError(.truncated, .tar, "a member's content ends early") }
+      content.append(contentsOf: piece.prefix(count))
+    }
+    return content
+  }
+
+  /// A warning is usable; anything below is a failure.
+  private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
+    guard status < ARCHIVE_WARN else { return }
+    let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
+    throw CodecError(.malformed, .tar, reason ?? "libarchive failed without a reason")
+  }
+}

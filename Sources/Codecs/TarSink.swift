@@ -1,0 +1,135 @@
+internal import CArchive
+
+/// One libarchive writer of one format, whose output goes to the end of an array.
+@safe struct TarSink: ~Copyable {
+  private let archive: OpaquePointer
+  private let entry: OpaquePointer
+  /// What the callback appends to; the caller's array is swapped in for each call.
+  private let output: UnsafeMutablePointer<[UInt8]>
+
+  enum Format {
+    /// POSIX headers of 1988, without extensions.
+    case ustar
+    /// GNU's headers, with its long names.
+    case gnu
+  }
+
+  init(_ format: Format) throws(CodecError) {
+    guard let archive = unsafe archive_write_new() else { throw Self.noMemory }
+    guard let entry = unsafe archive_entry_new() else {
+      unsafe archive_write_free(archive)
+      throw Self.noMemory
+    }
+    let output = UnsafeMutablePointer<[UInt8]>.allocate(capacity: 1)
+    unsafe output.initialize(to: [])
+    do throws(CodecError) {
+      try unsafe Self.open(archive, format, output)
+    } catch {
+      unsafe Self.close(archive, entry, output)
+      throw error
+    }
+    unsafe self.archive = archive
+    unsafe self.entry = entry
+    unsafe self.output = output
+  }
+
+  deinit { unsafe Self.close(archive, entry, output) }
+
+  private static func open(
+    _ archive: OpaquePointer, _ format: Format, _ output: UnsafeMutablePointer<[UInt8]>
+  ) throws(CodecError) {
+    switch format {
+    case .ustar: try unsafe check(archive_write_set_format_ustar(archive), archive)
+    case .gnu: try unsafe check(archive_write_set_format_gnutar(archive), archive)
+    }
+    // No buffer: each block goes to the callback at once, so offsets are known after each call.
+    try unsafe check(archive_write_set_bytes_per_block(archive, 0), archive)
+    try unsafe check(archive_write_open(archive, output, nil, appendToOutput, nil), archive)
+  }
+
+  private static func close(
+    _ archive: OpaquePointer, _ entry: OpaquePointer, _ output: UnsafeMutablePointer<[UInt8]>
+  ) {
+    // A writer that has failed is freed without writing the blocks that end an archive.
+    unsafe archive_write_fail(archive)
+    unsafe archive_write_free(archive)
+    unsafe archive_entry_free(entry)
+    unsafe output.deinitialize(count: 1)
+    unsafe output.deallocate()
+  }
+
+  private static let noMemory = CodecError(.library, .tar, "no memory for the writer")
+
+  /// Writes the headers of a member.
+  func header(_ member: TarMember, to buffer: inout [UInt8]) throws(CodecError) {
+    unsafe archive_entry_clear(entry)
+    unsafe archive_entry_set_perm(entry, UInt32(member.mode & 0o7777))
+    unsafe archive_entry_set_mtime(entry, Int(min(max(member.modified, 0), 0o777_7777_7777)), 0)
+    unsafe archive_entry_set_size(entry, Int64(member.contentSize))
+    unsafe Self.withCString(member.headerPath) { unsafe archive_entry_copy_pathname(entry, $0) }
+    switch member.kind {
+    case .file, .other: unsafe archive_entry_set_filetype(entry, TarFileType.regular)
+    case .directory: unsafe archive_entry_set_filetype(entry, TarFileType.directory)
+    case .symbolicLink(let target):
+      unsafe archive_entry_set_filetype(entry, TarFileType.symbolicLink)
+      unsafe Self.withCString(target) { unsafe archive_entry_copy_symlink(entry, $0) }
+    case .hardLink(let target):
+      unsafe archive_entry_set_filetype(entry, TarFileType.regular)
+      unsafe Self.withCString(target) { unsafe archive_entry_copy_hardlink(entry, $0) }
+    }
+    try write(to: &buffer) { unsafe archive_write_header(archive, entry) }
+  }
+
+  /// Writes content of the member whose headers were written last.
+  func content(_ bytes: Span<UInt8>, to buffer: inout [UInt8]) throws(CodecError) {
+    try write(to: &buffer) {
+      unsafe bytes.withUnsafeBytes { bytes in
+        let written = unsafe archive_write_data(archive, bytes.baseAddress, bytes.count)
+        return written == bytes.count ? ARCHIVE_OK : Int32(min(written, Int(ARCHIVE_FATAL)))
+      }
+    }
+  }
+
+  /// Ends the member: pads its content.
+  func finish(to buffer: inout [UInt8]) throws(CodecError) {
+    try write(to: &buffer) { unsafe archive_write_finish_entry(archive) }
+  }
+
+  private func write(to buffer: inout [UInt8], _ call: () -> Int32) throws(CodecError) {
+    unsafe swap(&output.pointee, &buffer)
+    let status = call()
+    unsafe swap(&output.pointee, &buffer)
+    try unsafe Self.check(status, archive)
+  }
+
+  private static func check(_ status: Int32, _ archive: OpaquePointer) throws(CodecError) {
+    guard status != ARCHIVE_OK else { return }
+    let reason = unsafe archive_error_string(archive).map { unsafe String(cString: $0) }
+    throw CodecError(.library, .tar, reason ?? "libarchive failed without a reason")
+  }
+
+  private static func withCString(_ bytes: [UInt8], _ body: (UnsafePointer<CChar>) -> Void) {
+    unsafe (bytes + [0]).withUnsafeBufferPointer { buffer in
+      unsafe buffer.withMemoryRebound(to: CChar.self) { characters in
+        if let start = characters.baseAddress { unsafe body(start) }
+      }
+    }
+  }
+}
+
+/// libarchive's file types; their C macros hold a cast, which Swift does not import.
+enum TarFileType {
+  static let mask: UInt32 = 0o170000
+  static let regular: UInt32 = 0o100000
+  static let directory: UInt32 = 0o040000
+  static let symbolicLink: UInt32 = 0o120000
+}
+
+/// libarchive's callback: `client` is the array to append to.
+private func appendToOutput(
+  _: OpaquePointer?, client: UnsafeMutableRawPointer?, bytes: UnsafeRawPointer?, count: Int
+) -> Int {
+  guard let output = unsafe client?.assumingMemoryBound(to: [UInt8].self) else { return -1 }
+  unsafe output.pointee.append(contentsOf: UnsafeRawBufferPointer(start: bytes, count: count))
+  return count
+}

@@ -1,0 +1,92 @@
+extension YAMLNode {
+  /// What a scalar means by the core schema of YAML 1.2.2 (section 10.3.2).
+  public enum Resolved: Sendable, Hashable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    case double(Double)
+    case string(String)
+  }
+
+  /// The truth value, when it is a plain `true` or `false` (not `yes`, `no`, `on`, `off`).
+  public var bool: Bool? {
+    if case .bool(let value) = scalar?.resolved { value } else { nil }
+  }
+
+  /// The integer, when it is a plain one of at most 64 bits.
+  public var integer: Int64? {
+    if case .integer(let value) = scalar?.resolved { value } else { nil }
+  }
+
+  /// The text, when it is a scalar that is neither null, truth value nor number: quoted, or plain
+  /// and of no other type, as `no` is.
+  public var string: String? {
+    if case .string(let value) = scalar?.resolved { value } else { nil }
+  }
+
+  /// The text of any scalar as it is written, whatever its type: `1.10` stays `1.10`.
+  public var text: String? { scalar?.text }
+
+  /// Whether it is a plain scalar that means nothing: empty, `null` or `~`.
+  public var isNull: Bool { scalar?.resolved == .null }
+}
+
+extension YAMLNode.Scalar {
+  /// What the scalar means: a string unless it is plain and of the form of another type.
+  ///
+  /// An integer beyond 64 bits is a double, as any number that has a fraction or an exponent.
+  public var resolved: YAMLNode.Resolved {
+    guard style == .plain else { return .string(text) }
+    switch text {
+    case "", "~", "null", "Null", "NULL": return .null
+    case "true", "True", "TRUE": return .bool(true)
+    case "false", "False", "FALSE": return .bool(false)
+    case ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF": return .double(.infinity)
+    case "-.inf", "-.Inf", "-.INF": return .double(-.infinity)
+    case ".nan", ".NaN", ".NAN": return .double(.nan)
+    default: return number ?? .string(text)
+    }
+  }
+
+  private var number: YAMLNode.Resolved? {
+    if text.hasPrefix("0o") { return Self.integer(text.dropFirst(2), radix: 8) }
+    if text.hasPrefix("0x") { return Self.integer(text.dropFirst(2), radix: 16) }
+    guard Self.isDecimal(Array(text.utf8)) else { return nil }
+    if let value = Int64(text) { return .integer(value) }
+    return Double(text.hasPrefix("+") ? String(text.dropFirst()) : text).map { .double($0) }
+  }
+
+  private static func integer(_ digits: Substring, radix: Int) -> YAMLNode.Resolved? {
+    guard let first = digits.utf8.first, first != UInt8(ascii: "+"), first != UInt8(ascii: "-")
+    else { return nil }
+    return Int64(digits, radix: radix).map { .integer($0) }
+  }
+
+  /// Whether the text is `[-+]? ( \. [0-9]+ | [0-9]+ ( \. [0-9]* )? ) ( [eE] [-+]? [0-9]+ )?`.
+  private static func isDecimal(_ text: [UInt8]) -> Bool {
+    var rest = text[...]
+    func dropDigits() -> Int {
+      let digits = rest.prefix { UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }
+      rest = rest.dropFirst(digits.count)
+      return digits.count
+    }
+    func drop(_ characters: String) -> Bool {
+      guard let first = rest.first, characters.utf8.contains(first) else { return false }
+      rest = rest.dropFirst()
+      return true
+    }
+    _ = drop("+-")
+    let whole = dropDigits()
+    if drop(".") {
+      let fraction = dropDigits()
+      guard whole + fraction > 0 else { return false }
+    } else if whole == 0 {
+      return false
+    }
+    if drop("eE") {
+      _ = drop("+-")
+      guard dropDigits() > 0 else { return false }
+    }
+    return rest.isEmpty
+  }
+}

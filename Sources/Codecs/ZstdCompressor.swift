@@ -1,0 +1,83 @@
+internal import CZstd
+
+/// Makes independent zstd frames, one for each call, with content size and checksum.
+///
+/// A compressor keeps its memory between calls (about 10 MB at level 3 for frames of 4 MiB); each
+/// thread needs its own. A frame's bytes depend on its content and level and on libzstd's version
+/// alone, not on earlier frames.
+@safe public struct ZstdCompressor: ~Copyable {
+  private let context: OpaquePointer
+  /// The level of frames for which none is named.
+  public let level: Int
+
+  /// Makes a compressor of a level from 1 (fast) to 22 (small); negative ones are faster still.
+  public init(level: Int = 3) throws(CodecError) {
+    unsafe context = try Self.context(level)
+    self.level = level
+  }
+
+  private static func context(_ level: Int) throws(CodecError) -> OpaquePointer {
+    guard let context = unsafe ZSTD_createCCtx() else {
+      throw CodecError(.library, .zstd, "no memory for the compressor")
+    }
+    do throws(CodecError) {
+      try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
+      try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1))
+      try unsafe setLevel(level, of: context)
+    } catch {
+      unsafe ZSTD_freeCCtx(context)
+      throw error
+    }
+    return unsafe context
+  }
+
+  deinit { unsafe ZSTD_freeCCtx(context) }
+
+  /// Appends one frame of `content` to a buffer, at another level if one is given, and returns the
+  /// frame's size. The buffer is as before when this fails.
+  @discardableResult
+  public mutating func compress(
+    _ content: Span<UInt8>, level: Int? = nil, appendingTo buffer: inout [UInt8]
+  ) throws(CodecError) -> Int {
+    let before = buffer.count
+    let context = unsafe context
+    try unsafe Self.setLevel(level ?? self.level, of: context)
+    try unsafe content.withUnsafeBytes { (source: UnsafeRawBufferPointer) throws(CodecError) in
+      try buffer.append(addingCapacity: ZSTD_compressBound(source.count)) {
+        (output: inout OutputSpan<UInt8>) throws(CodecError) in
+        try unsafe output.withUnsafeMutableBufferPointer {
+          (target: UnsafeMutableBufferPointer<UInt8>, count: inout Int) throws(CodecError) in
+          count = try Self.check(
+            unsafe ZSTD_compress2(
+              context, target.baseAddress, target.count, source.baseAddress, source.count))
+        }
+      }
+    }
+    return buffer.count - before
+  }
+
+  /// One frame of `content`, at another level if one is given.
+  public mutating func compress(
+    _ content: [UInt8], level: Int? = nil
+  ) throws(CodecError) -> [UInt8] {
+    var frame: [UInt8] = []
+    try compress(content.span, level: level, appendingTo: &frame)
+    return frame
+  }
+
+  private static func setLevel(_ level: Int, of context: OpaquePointer) throws(CodecError) {
+    guard Int(ZSTD_minCLevel())...Int(ZSTD_maxCLevel()) ~= level else {
+      throw CodecError(.unrepresentable, .zstd, "there is no level \(level)")
+    }
+    try check(
+      unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, Int32(level)))
+  }
+
+  @discardableResult
+  private static func check(_ result: Int) throws(CodecError) -> Int {
+    guard ZSTD_isError(result) == 0 else {
+      throw CodecError(.library, .zstd, unsafe String(cString: ZSTD_getErrorName(result)))
+    }
+    return result
+  }
+}

@@ -1,0 +1,76 @@
+public import SystemIO
+
+/// A path that outlives container UUIDs and devices: `apps/com.example.app/data/Documents/x`.
+///
+/// It is relative, and no component is empty, `.` or `..` or holds a NUL: such a path can neither
+/// leave the tree it is resolved in nor mean two things. It need not name anything that exists.
+public struct LogicalPath: Hashable, Comparable, Sendable {
+  /// The components joined with `/`; empty for the root.
+  public let bytes: ByteString
+
+  /// The path above all apps, groups and folders.
+  public static let root = LogicalPath(checked: "")
+
+  private init(checked bytes: ByteString) { self.bytes = bytes }
+
+  /// Reads a path; the empty one is the root.
+  ///
+  /// - Throws: `logicalPath` for a path that is absolute or has an empty component (a slash at the
+  ///   end, too), `.`, `..` or a NUL.
+  public init(_ bytes: ByteString) throws(ModelError) {
+    if let reason = Self.fault(of: bytes) {
+      throw ModelError(
+        .logicalPath, "use the logical path", on: bytes, reason,
+        hint: "write it as 'apps/com.example.app/data/Documents'")
+    }
+    self.bytes = bytes
+  }
+
+  /// Joins a container's root and a path in it, which is empty for the root itself.
+  public init(_ container: LogicalContainer, _ inner: ByteString = "") throws(ModelError) {
+    if inner.isAbsolute {
+      throw ModelError(
+        .logicalPath, "use the path in a container", on: inner, "it is absolute")
+    }
+    try self.init(container.prefix.appending(inner))
+  }
+
+  private static func fault(of path: ByteString) -> String? {
+    if path.isEmpty { return nil }
+    if path.isAbsolute { return "it is absolute, and logical paths are relative" }
+    if path.hasNUL { return "it holds a NUL byte" }
+    let slash = UInt8(ascii: "/")
+    for part in path.bytes.split(separator: slash, omittingEmptySubsequences: false) {
+      if part.isEmpty { return "it has an empty component" }
+      if part.elementsEqual(".".utf8) { return "it has '.' as a component" }
+      if part.elementsEqual("..".utf8) { return "it has '..' as a component" }
+    }
+    return nil
+  }
+
+  /// The container that the path is in and the path in it (empty for its root); nil above any
+  /// container (`apps/com.example.app`) and for paths of no known form.
+  public var place: (container: LogicalContainer, inner: ByteString)? {
+    let parts = bytes.components
+    var length = 0
+    guard let container = LogicalContainer(parts, length: &length) else { return nil }
+    let inner = parts.dropFirst(length).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+    return (container, ByteString(inner))
+  }
+
+  /// The path one component up; the root's is the root.
+  public var parent: LogicalPath {
+    let parts = bytes.components.dropLast().map(\.bytes)
+    return LogicalPath(checked: ByteString(parts.joined(separator: [UInt8(ascii: "/")])))
+  }
+
+  /// Whether the path is `other` or lies below it.
+  public func isWithin(_ other: LogicalPath) -> Bool { bytes.isWithin(other.bytes) }
+
+  public static func < (left: Self, right: Self) -> Bool { left.bytes < right.bytes }
+}
+
+extension LogicalPath: CustomStringConvertible {
+  /// The path for a person, with escapes where it is not printable.
+  public var description: String { bytes.description }
+}

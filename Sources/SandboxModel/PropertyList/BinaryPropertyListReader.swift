@@ -1,0 +1,195 @@
+internal import SystemIO
+
+/// Reads one binary property list ("bplist00"): objects, a table of their offsets, a trailer.
+///
+/// Every object lies between the header and the offset table; a reference counts against the limit
+/// on objects each time it is followed, so that a small file cannot unfold without bound.
+struct BinaryPropertyListReader {
+  static let magic = Array("bplist0".utf8)
+  private static let headerSize = 8
+  private static let trailerSize = 32
+
+  private let bytes: [UInt8]
+  private let limits: PropertyList.Limits
+  private let offsetSize: Int
+  private let referenceSize: Int
+  private let count: Int
+  private let top: Int
+  /// Where the offset table begins and the objects end.
+  private let tableStart: Int
+
+  private var objects = 0
+  /// The arrays and dictionaries around the one being read.
+  private var around: [Int] = []
+  /// Strings and data already read: what is referred to often is held once.
+  private var leaves: [Int: PropertyList] = [:]
+
+  init(_ bytes: [UInt8], limits: PropertyList.Limits) throws(ModelError) {
+    let start = bytes.count - Self.trailerSize
+    guard start >= Self.headerSize else { throw Self.failure("it is cut off", bytes.count) }
+    func number(_ offset: Int, _ size: Int) -> UInt64 {
+      bytes[(start + offset)..<(start + offset + size)].reduce(0) { $0 << 8 | UInt64($1) }
+    }
+    self.bytes = bytes
+    self.limits = limits
+    (offsetSize, referenceSize) = (Int(bytes[start + 6]), Int(bytes[start + 7]))
+    guard (1...8).contains(offsetSize), (1...8).contains(referenceSize) else {
+      throw Self.failure("its trailer gives impossible sizes", start + 6)
+    }
+    guard let table = Int(exactly: number(24, 8)), table > Self.headerSize, table <= start else {
+      throw Self.failure("its offset table lies outside the file", start + 24)
+    }
+    guard let count = Int(exactly: number(8, 8)), count > 0, count <= (start - table) / offsetSize
+    else { throw Self.failure("its offset table is cut off", start + 8) }
+    guard let top = Int(exactly: number(16, 8)), top < count else {
+      throw Self.failure("its first object does not exist", start + 16)
+    }
+    (self.count, self.top, tableStart) = (count, top, table)
+  }
+
+  /// Reads the value.
+  mutating func document() throws(ModelError) -> PropertyList { try object(top) }
+
+  private mutating func object(_ index: Int) throws(ModelError) -> PropertyList {
+    let offset = try offset(of: index)
+    objects += 1
+    if objects > limits.objects {
+      throw Self.failure("it has more than \(limits.objects) values", offset, code: .limit)
+    }
+    if let leaf = leaves[index] { return leaf }
+    let marker = bytes[offset]
+    let low = Int(marker & 15)
+    switch marker >> 4 {
+    case 0 where low == 8 || low == 9: return .bool(low == 9)
+    case 1: return try integer(offset, low)
+    case 2 where low == 2:
+      return .real(Double(Float(bitPattern: UInt32(try unsigned(offset + 1, 4)))))
+    case 2 where low == 3: return .real(Double(bitPattern: try unsigned(offset + 1, 8)))
+    case 3 where low == 3: return .date(Double(bitPattern: try unsigned(offset + 1, 8)))
+    case 4, 5, 6: return try leaf(index, offset)
+    case 8 where low < 8: return .uid(try unsigned(offset + 1, low + 1))
+    case 10, 13: return try container(index, offset, isDictionary: marker >> 4 == 13)
+    default:
+      throw Self.failure("an object of unknown kind 0x\(String(marker, radix: 16))", offset)
+    }
+  }
+
+  private func integer(_ offset: Int, _ power: Int) throws(ModelError) -> PropertyList {
+    switch power {
+    case 0...2: return .integer(Int64(try unsigned(offset + 1, 1 << power)))
+    case 3: return .integer(Int64(bitPattern: try unsigned(offset + 1, 8)))
+    case 4:
+      let (high, lower) = (try unsigned(offset + 1, 8), try unsigned(offset + 9, 8))
+      let signed = Int64(bitPattern: lower)
+      if high == 0 { return signed >= 0 ? .integer(signed) : .unsigned(lower) }
+      if high == .max, signed < 0 { return .integer(signed) }
+    default: break
+    }
+    throw Self.failure("an integer of more than 64 bits", offset)
+  }
+
+  private mutating func leaf(_ index: Int, _ offset: Int) throws(ModelError) -> PropertyList {
+    let kind = bytes[offset] >> 4
+    let (start, length) = try length(offset)
+    let content = try bytes[range(start, length, unit: kind == 6 ? 2 : 1, of: offset)]
+    let value: PropertyList
+    switch kind {
+    case 4: value = .data(Array(content))
+    case 5 where content.allSatisfy { $0 < 0x80 }: value = .string(ByteString(content))
+    case 6:
+      let units = stride(from: content.startIndex, to: content.endIndex, by: 2).map {
+        UInt16(content[$0]) << 8 | UInt16(content[$0 + 1])
+      }
+      guard let text = String(validating: units, as: UTF16.self) else {
+        throw Self.failure("a string that is not valid UTF-16", offset)
+      }
+      value = .string(ByteString(text))
+    default: throw Self.failure("a string that is not ASCII", offset)
+    }
+    leaves[index] = value
+    return value
+  }
+
+  private mutating func container(
+    _ index: Int, _ offset: Int, isDictionary: Bool
+  ) throws(ModelError) -> PropertyList {
+    guard !around.contains(index) else { throw Self.failure("an object that holds itself", offset) }
+    guard around.count < limits.depth else {
+      throw Self.failure("it is nested more than \(limits.depth) deep", offset, code: .limit)
+    }
+    around.append(index)
+    defer { around.removeLast() }
+    let (start, length) = try length(offset)
+    let unit = isDictionary ? 2 * referenceSize : referenceSize
+    _ = try range(start, length, unit: unit, of: offset)
+    if !isDictionary {
+      var elements: [PropertyList] = []
+      for place in 0..<length {
+        elements.append(try object(try reference(start + place * referenceSize)))
+      }
+      return .array(elements)
+    }
+    var members = MemberCollector()
+    for place in 0..<length {
+      let key = try object(try reference(start + place * referenceSize))
+      guard case .string(let name) = key else {
+        throw Self.failure("a key that is no string but \(key.kind)", offset)
+      }
+      members.add(name, try object(try reference(start + (length + place) * referenceSize)))
+    }
+    return .dictionary(members.members)
+  }
+
+  // MARK: - Offsets and lengths
+
+  private func offset(of index: Int) throws(ModelError) -> Int {
+    let entry = tableStart + index * offsetSize
+    let value = bytes[entry..<(entry + offsetSize)].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
+    guard let offset = Int(exactly: value), offset >= Self.headerSize, offset < tableStart else {
+      throw Self.failure("an object's offset lies outside the objects", entry)
+    }
+    return offset
+  }
+
+  private func reference(_ offset: Int) throws(ModelError) -> Int {
+    guard let index = Int(exactly: try unsigned(offset, referenceSize)), index < count else {
+      throw Self.failure("a reference to an object that does not exist", offset)
+    }
+    return index
+  }
+
+  /// An object's length, in its marker or in the integer behind it, and where its content begins.
+  private func length(_ offset: Int) throws(ModelError) -> (start: Int, length: Int) {
+    let short = Int(bytes[offset] & 15)
+    if short < 15 { return (offset + 1, short) }
+    let marker = try unsigned(offset + 1, 1)
+    guard marker >= 0x10, marker <= 0x13 else { throw Self.failure("a bad length", offset) }
+    let size = 1 << Int(marker & 15)
+    guard let length = Int(exactly: try unsigned(offset + 2, size)) else {
+      throw Self.failure("a bad length", offset)
+    }
+    return (offset + 2 + size, length)
+  }
+
+  private func range(
+    _ start: Int, _ length: Int, unit: Int, of offset: Int
+  ) throws(ModelError) -> Range<Int> {
+    guard start <= tableStart, length <= (tableStart - start) / unit else {
+      throw Self.failure("an object that reaches beyond the objects", offset)
+    }
+    return start..<(start + length * unit)
+  }
+
+  private func unsigned(_ offset: Int, _ size: Int) throws(ModelError) -> UInt64 {
+    guard offset <= tableStart - size else {
+      throw Self.failure("an object that reaches beyond the objects", offset)
+    }
+    return bytes[offset..<(offset + size)].reduce(0) { $0 << 8 | UInt64($1) }
+  }
+
+  private static func failure(
+    _ reason: String, _ offset: Int, code: ModelError.Code = .propertyList
+  ) -> ModelError {
+    ModelError(code, PropertyList.reading, at: .offset(offset), reason)
+  }
+}

@@ -1,0 +1,71 @@
+/// Dates of property lists: seconds since 2001, and in XML `2001-01-01T00:00:00Z`.
+enum PropertyListDate {
+  private static let secondsBefore2001: Int64 = 978_307_200
+  private static let secondsADay: Int64 = 86_400
+
+  /// The seconds that a text of exactly the form `YYYY-MM-DDTHH:MM:SSZ` says.
+  static func seconds(of text: ArraySlice<UInt8>) -> Double? {
+    let form = Array("dddd-dd-ddTdd:dd:ddZ".utf8)
+    guard text.count == form.count else { return nil }
+    var numbers: [Int64] = [0]
+    for (byte, expected) in zip(text, form) {
+      if expected == UInt8(ascii: "d") {
+        guard byte >= 0x30, byte <= 0x39 else { return nil }
+        numbers[numbers.count - 1] = numbers[numbers.count - 1] * 10 + Int64(byte - 0x30)
+      } else {
+        guard byte == expected else { return nil }
+        numbers.append(0)
+      }
+    }
+    let (year, month, day) = (numbers[0], numbers[1], numbers[2])
+    guard (1...12).contains(month), (1...days(inMonth: month, of: year)).contains(day),
+      numbers[3] < 24, numbers[4] < 60, numbers[5] < 61
+    else { return nil }
+    let time = numbers[3] * 3600 + numbers[4] * 60 + numbers[5]
+    return Double(dayNumber(year, month, day) * secondsADay + time - secondsBefore2001)
+  }
+
+  /// The text of a moment, its fraction of a second cut off; nil outside the years 0 to 9999.
+  static func text(of seconds: Double) -> String? {
+    guard seconds.isFinite, abs(seconds) < 1e12 else { return nil }
+    let all = Int64(seconds.rounded(.down)) + secondsBefore2001
+    let (dayNumber, time) = floorDivided(all, by: secondsADay)
+    let (year, month, day) = civil(dayNumber)
+    guard (0...9999).contains(year) else { return nil }
+    return padded(year, 4) + "-" + padded(month) + "-" + padded(day) + "T"
+      + padded(time / 3600) + ":" + padded(time / 60 % 60) + ":" + padded(time % 60) + "Z"
+  }
+
+  private static func padded(_ number: Int64, _ width: Int = 2) -> String {
+    let text = String(number)
+    return String(repeating: "0", count: max(0, width - text.utf8.count)) + text
+  }
+
+  private static func floorDivided(_ number: Int64, by size: Int64) -> (Int64, Int64) {
+    let remainder = ((number % size) + size) % size
+    return ((number - remainder) / size, remainder)
+  }
+
+  private static func days(inMonth month: Int64, of year: Int64) -> Int64 {
+    let isLeap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0)
+    return month == 2 ? (isLeap ? 29 : 28) : [4, 6, 9, 11].contains(month) ? 30 : 31
+  }
+
+  /// Days since 1970-01-01 in the Gregorian calendar, counted in eras of 400 years from March on.
+  private static func dayNumber(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
+    let (era, yearOfEra) = floorDivided(month <= 2 ? year - 1 : year, by: 400)
+    let dayOfYear = (153 * ((month + 9) % 12) + 2) / 5 + day - 1
+    let dayOfEra = yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear
+    return era * 146_097 + dayOfEra - 719_468
+  }
+
+  private static func civil(_ dayNumber: Int64) -> (Int64, Int64, Int64) {
+    let (era, dayOfEra) = floorDivided(dayNumber + 719_468, by: 146_097)
+    let yearOfEra = (dayOfEra - dayOfEra / 1460 + dayOfEra / 36_524 - dayOfEra / 146_096) / 365
+    let dayOfYear = dayOfEra - (365 * yearOfEra + yearOfEra / 4 - yearOfEra / 100)
+    let marchMonth = (5 * dayOfYear + 2) / 153
+    let month = marchMonth < 10 ? marchMonth + 3 : marchMonth - 9
+    let day = dayOfYear - (153 * marchMonth + 2) / 5 + 1
+    return (yearOfEra + era * 400 + (month <= 2 ? 1 : 0), month, day)
+  }
+}

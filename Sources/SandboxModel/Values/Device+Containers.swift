@@ -1,0 +1,99 @@
+public import SystemIO
+
+extension Device {
+  /// The containers of an app but for the groups it shares, sorted by logical path.
+  public func containers(of app: App) -> [Container] {
+    containers.filter { $0.owner == app.identifier }
+  }
+
+  /// The group containers that an app may use, by what is known and what is guessed.
+  public func groups(of app: App) -> [(container: Container, basis: GroupMembership.Basis)] {
+    containers.compactMap { container in
+      guard container.kind == .group,
+        let found = app.groups.first(where: { $0.group == container.identifier })
+      else { return nil }
+      return (container, found.basis)
+    }
+  }
+
+  /// The apps that belong to a group's container, with what says so.
+  public func members(of group: Container) -> [(app: App, basis: GroupMembership.Basis)] {
+    apps.compactMap { app in
+      guard let found = app.groups.first(where: { $0.group == group.identifier }) else {
+        return nil
+      }
+      return (app, found.basis)
+    }
+  }
+
+  /// The containers that belong to no app: groups and folders aside, those of which nothing tells
+  /// the app.
+  public var containersWithoutApp: [Container] {
+    containers.filter { $0.owner == nil && $0.kind != .group && $0.kind != .folder }
+  }
+
+  /// The container of that name, nil when this device has none.
+  public func container(_ logical: LogicalContainer) -> Container? {
+    containers.first { $0.logical == logical }
+  }
+}
+
+extension Device {
+  /// Where a logical path is on this device: its container and the path in it.
+  ///
+  /// - Throws: `logicalPath` when the path names no container, or none that this device has, or a
+  ///   part of its folder that is not the container's.
+  public func resolve(
+    _ path: LogicalPath
+  ) throws(ModelError) -> (container: Container, inner: ByteString) {
+    guard let (logical, inner) = path.place else {
+      throw ModelError(
+        .logicalPath, "find", on: path.bytes, "it names no container",
+        hint: "write it as 'apps/com.example.app/data/Documents'")
+    }
+    guard let container = container(logical), container.has(inner) else {
+      throw ModelError(
+        .logicalPath, "find", on: path.bytes, "this device has no such container",
+        hint: "'sandboxctl apps' lists the containers")
+    }
+    return (container, inner)
+  }
+
+  /// The absolute path of a logical path, whether or not anything is there.
+  ///
+  /// - Throws: what `resolve(_:)` throws.
+  public func realPath(of path: LogicalPath) throws(ModelError) -> ByteString {
+    let (container, inner) = try resolve(path)
+    return container.absolutePath.appending(inner)
+  }
+
+  /// The logical path of an absolute path, with or without the links above containers followed; nil
+  /// when it is in no container.
+  ///
+  /// - Throws: `logicalPath` for a path in a container that has `.`, `..` or a NUL in it.
+  public func logicalPath(of path: ByteString) throws(ModelError) -> LogicalPath? {
+    var best: (container: Container, depth: Int)?
+    for container in containers {
+      for home in [container.absolutePath, root.appending(container.path)]
+      where path.isWithin(home) && home.count > best?.depth ?? -1 {
+        let inner = Self.inner(of: path, in: home)
+        if container.has(inner) { best = (container, home.count) }
+      }
+    }
+    guard let (container, depth) = best else { return nil }
+    return try LogicalPath(
+      container.logical, ByteString(path.bytes.dropFirst(depth).drop { $0 == UInt8(ascii: "/") }))
+  }
+
+  private static func inner(of path: ByteString, in home: ByteString) -> ByteString {
+    ByteString(path.bytes.dropFirst(home.count).drop { $0 == UInt8(ascii: "/") })
+  }
+}
+
+extension Container {
+  /// Whether a path below its folder is the container's own: all are but where there is a `member`.
+  func has(_ inner: ByteString) -> Bool {
+    guard let member, !inner.isEmpty else { return true }
+    return inner.isWithin(member)
+  }
+}

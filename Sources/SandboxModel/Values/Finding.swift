@@ -1,0 +1,68 @@
+public import SystemIO
+
+/// Something odd that was met while looking at a device: where, and why it matters.
+public struct Finding: Hashable, Sendable {
+  public let severity: Severity
+  public let code: Code
+  /// Where, relative to the device's root; absolute for what lies outside it.
+  public let path: ByteString
+  /// What is odd, as a sentence without its first word being the path.
+  public let reason: String
+
+  /// How much it matters.
+  public enum Severity: String, Hashable, Sendable {
+    /// Said, because it may surprise.
+    case note
+    /// Something is damaged, missing or not as the platform makes it.
+    case warning
+  }
+
+  /// What kind of oddity it is, for those who count or filter.
+  public enum Code: String, Hashable, Sendable, CaseIterable {
+    /// A link stood for a folder of the layout or a container's root, and was followed.
+    case linkFollowed = "link-followed"
+    /// A folder of the layout or a container's root is on another file system, and was entered.
+    case mountEntered = "mount-entered"
+    /// A link leads nowhere.
+    case danglingLink = "dangling-link"
+    /// A link leads to a folder that holds the device, or to one that is a container already.
+    case repeatedFolder = "repeated-folder"
+    /// A folder could not be read.
+    case unreadable
+    /// A file that says whose container it is, or what the app is, could not be used.
+    case unusableFile = "unusable-file"
+    /// A value in such a file is missing or of another type than it should be.
+    case wrongValue = "wrong-value"
+    /// The metadata says another thing than the bundle, or than the place.
+    case contradiction
+    /// Two containers claim to be the same one of the same app.
+    case claimedTwice = "claimed-twice"
+    /// Nothing tells whose container it is.
+    case unidentified
+    /// Something lies where only containers should.
+    case stray
+    /// A bundle's container holds no bundle, or several.
+    case noSingleBundle = "no-single-bundle"
+    /// The device has something that is not read.
+    case unsupported
+  }
+
+  /// Makes a finding.
+  public init(_ severity: Severity, _ code: Code, _ path: ByteString, _ reason: String) {
+    self.severity = severity
+    self.code = code
+    self.path = path
+    self.reason = reason
+  }
+}
+
+extension Finding: Comparable {
+  public static func < (left: Self, right: Self) -> Bool {
+    (left.path, left.code.rawValue, left.reason) < (right.path, right.code.rawValue, right.reason)
+  }
+}
+
+extension Finding: CustomStringConvertible {
+  /// The sentence: "warning: 'data/…/Info.plist': it is empty".
+  public var description: String { "\(severity.rawValue): '\(path)': \(reason)" }
+}

@@ -1,0 +1,139 @@
+import Codecs
+import Foundation
+import Testing
+
+@Suite struct JSONTests {
+  let sample: JSON = [
+    "name": "a\"b\\c\n\u{1}é\u{7F}\u{2028}😀", "list": [1, -2, 2.5, 1e21, true, nil, [:], []],
+    "zero": 0, "a": ["deep": [["x": false]]],
+  ]
+
+  @Test func writesOneLineInTheGivenOrder() {
+    #expect(
+      sample.compact
+        == #"{"name":"a\"b\\c\n\u0001é\u007f\u2028😀","list":[1,-2,2.5,1e+21,true,null,{},[]],"#
+        + #""zero":0,"a":{"deep":[{"x":false}]}}"#)
+    #expect("\(sample)" == sample.compact)
+    #expect(JSON.double(.infinity).compact == "null")
+  }
+
+  @Test func writesSeveralLines() {
+    let value: JSON = ["a": [1, ["b": nil]], "e": [], "o": [:]]
+    #expect(
+      value.pretty == """
+        {
+          "a": [
+            1,
+            {
+              "b": null
+            }
+          ],
+          "e": [],
+          "o": {}
+        }
+        """)
+  }
+
+  @Test func readsWhatItWrites() throws {
+    #expect(try JSON(parsing: sample.compact) == sample)
+    #expect(try JSON(parsing: sample.pretty) == sample)
+    for value in [Int64.min, Int64.max, 0, -1] {
+      #expect(try JSON(parsing: JSON.integer(value).compact) == .integer(value))
+    }
+    for value in [0.1, -0.0, Double.leastNonzeroMagnitude, 1.7976931348623157e308, 1e100, 100] {
+      let read = try JSON(parsing: JSON.double(value).compact)
+      #expect(read.double?.bitPattern == value.bitPattern)
+    }
+  }
+
+  @Test func isReadByAnotherReader() throws {
+    let foreign = try JSONSerialization.jsonObject(with: Data(sample.compactBytes))
+    let object = try #require(foreign as? [String: Any])
+    #expect(object["name"] as? String == "a\"b\\c\n\u{1}é\u{7F}\u{2028}😀")
+    #expect((object["list"] as? [Any])?.count == 8)
+  }
+
+  @Test func readsEscapesAndSpaces() throws {
+    let value = try JSON(parsing: " [ \"\\u00e9\\ud83d\\ude00\\/\\b\\f\\r\\t\" , 1E2 ,\t-0 ]\r\n")
+    #expect(value[0]?.string == "é😀/\u{8}\u{C}\r\t")
+    #expect(value[1]?.double == 100)
+    #expect(value[2]?.double?.sign == .minus)
+  }
+
+  @Test func givesItsParts() {
+    #expect(sample["zero"]?.integer == 0)
+    #expect(sample["zero"]?.double == 0)
+    #expect(sample["list"]?[4]?.bool == true)
+    #expect(sample["list"]?.array?.count == 8)
+    #expect(sample["list"]?[8] == nil)
+    #expect(sample["nothing"] == nil)
+    #expect(sample.members?.map(\.name) == ["name", "list", "zero", "a"])
+    #expect(sample["name"]?.integer == nil)
+    #expect(sample.string == nil)
+  }
+
+  @Test func tellsNamesApartByTheirBytes() throws {
+    let value = try JSON(parsing: "{\"\u{E9}\": 1, \"e\u{301}\": 2}")
+    #expect(value["\u{E9}"]?.integer == 1)
+    #expect(value["e\u{301}"]?.integer == 2)
+  }
+
+  @Test(arguments: [
+    ("", "1:1"), ("  \n ", "2:2"), ("{", "1:2"), ("[1,", "1:4"), ("[1,]", "1:4"),
+    ("{\"a\":1,}", "1:8"), ("[1 2]", "1:4"), ("{\"a\" 1}", "1:6"), ("{a:1}", "1:2"),
+    ("tru", "1:1"), ("nulll", "1:5"), ("01", "1:2"), ("-", "1:2"), ("1.", "1:3"), ("1e", "1:3"),
+    (".5", "1:1"), ("+1", "1:1"), ("\"a", "1:1"), ("\"\\x\"", "1:2"), ("\"\\u12g4\"", "1:6"),
+    ("\"\\ud800\"", "1:2"), ("\"\\ud800\\u0041\"", "1:2"), ("\"\\udc00\"", "1:2"),
+    ("\"a\nb\"", "1:3"), ("{\"é\":1,\n \"é\":2}", "2:2"), ("[1]\n x", "2:2"), ("\u{FEFF}1", "1:1"),
+    ("9223372036854775808", "1:1"), ("[1e999]", "1:2"), ("'a'", "1:1"), ("[NaN]", "1:2"),
+    ("// c\n1", "1:1"),
+  ])
+  func refuses(text: String, place: String) {
+    let error = failure { () throws(CodecError) in try JSON(parsing: text) }
+    #expect(error?.mark?.description == place, "\(text): \(error?.description ?? "")")
+    #expect(error?.format == .json)
+  }
+
+  @Test func refusesInvalidUTF8() {
+    for bytes: [UInt8] in [[0xFF], [0xC0, 0x80], [0xED, 0xA0, 0x80], [0xF4, 0x90, 0x80, 0x80]] {
+      let text = Array("[1,\n\"".utf8) + bytes + Array("\"]".utf8)
+      let error = failure { () throws(CodecError) in try JSON(parsing: text) }
+      #expect(error?.mark == Mark(line: 2, column: 2))
+    }
+  }
+
+  @Test func boundsDepthAndSize() throws {
+    let deep = String(repeating: "[", count: 128) + String(repeating: "]", count: 128)
+    #expect(throws: Never.self) { try JSON(parsing: deep) }
+    let error = failure { () throws(CodecError) in try JSON(parsing: "[" + deep + "]") }
+    #expect(error?.kind == .limit)
+    #expect(error?.mark == Mark(line: 1, column: 129))
+    let endless = String(repeating: "[", count: 1_000_000)
+    #expect(failure { () throws(CodecError) in try JSON(parsing: endless) }?.kind == .limit)
+    let limits = JSON.Limits(bytes: 3)
+    #expect(
+      failure { () throws(CodecError) in try JSON(parsing: "1234", limits: limits) }?.kind == .limit
+    )
+  }
+
+  @Test func findsAmong10000NamesThatComeTwice() throws {
+    let names = (0..<10_000).map { "\"n\($0)\":0" }.joined(separator: ",")
+    #expect(try JSON(parsing: "{\(names)}").members?.count == 10_000)
+    let error = failure { () throws(CodecError) in try JSON(parsing: "{\(names),\"n77\":1}") }
+    #expect(error?.reason == "the name 'n77' comes twice")
+  }
+
+  @Test(arguments: [UInt64(1), 2, 3])
+  func neverTrapsOnDamage(seed: UInt64) {
+    var random = Seeded(seed)
+    var read = 0
+    for _ in 0..<2_000 {
+      let text = random.damage(sample.compactBytes)
+      if let value = try? JSON(parsing: text) {
+        read += 1
+        #expect((try? JSON(parsing: value.compact)) == value, "seed \(seed)")
+      }
+    }
+    #expect(read < 2_000, "seed \(seed)")
+  }
+}
