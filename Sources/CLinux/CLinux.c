@@ -2,6 +2,7 @@
 #include "CLinux.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <sched.h>
 #include <linux/fs.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -51,10 +52,10 @@ long cl_advise_sequential(int fd) {
   return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
 
-static long status(int folder, const char *name, int flags, struct cl_status *out) {
+static long status(int folder, const char *name, int flags, unsigned mask,
+                   struct cl_status *out) {
   struct statx s;
-  long r = CL_RETRY(statx(folder, name, flags | AT_NO_AUTOMOUNT,
-                          STATX_BASIC_STATS | STATX_BTIME, &s));
+  long r = CL_RETRY(statx(folder, name, flags | AT_NO_AUTOMOUNT, mask, &s));
   if (r < 0) return r;
   out->inode = s.stx_ino;
   out->device = makedev(s.stx_dev_major, s.stx_dev_minor);
@@ -77,10 +78,44 @@ static long status(int folder, const char *name, int flags, struct cl_status *ou
 }
 
 // The status of an open file.
-long cl_stat_open(int fd, struct cl_status *out) { return status(fd, "", AT_EMPTY_PATH, out); }
+long cl_stat_open(int fd, struct cl_status *out) {
+  return status(fd, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, out);
+}
 // The status of a child; a link's own unless it is to be followed.
 long cl_stat(int folder, const char *name, int follow, struct cl_status *out) {
-  return status(folder, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, out);
+  return status(folder, name, follow ? 0 : AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS | STATX_BTIME,
+                out);
+}
+
+long cl_look(int folder, const char *name, struct cl_status *out) {
+  return status(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, out);
+}
+
+long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
+                     struct cl_status *out) {
+  struct stat s;
+  long r = CL_RETRY(fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
+  if (r < 0) return r;
+  if (s.st_dev != device || s.st_ino != inode) {
+    r = cl_look(folder, name, out);
+    return r < 0 ? r : 1;
+  }
+  out->inode = s.st_ino;
+  out->device = s.st_dev;
+  out->special_device = s.st_rdev;
+  out->size = s.st_size;
+  out->blocks = s.st_blocks;
+  out->mtime = s.st_mtim.tv_sec;
+  out->mtime_ns = s.st_mtim.tv_nsec;
+  out->ctime = s.st_ctim.tv_sec;
+  out->ctime_ns = s.st_ctim.tv_nsec;
+  out->mode = s.st_mode;
+  out->uid = s.st_uid;
+  out->gid = s.st_gid;
+  out->links = s.st_nlink;
+  out->mount_root = 0;
+  out->has_btime = 0;
+  return 0;
 }
 
 long cl_list(int fd, void *into, size_t count) {
@@ -124,18 +159,20 @@ long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns) {
   return CL_RETRY(futimens(fd, times));
 }
 
-long cl_list_attributes(const char *path, void *into, size_t count) {
-  return CL_RETRY(llistxattr(path, into, count));
+long cl_list_attributes(const char *path, int follow, void *into, size_t count) {
+  return CL_RETRY(follow ? listxattr(path, into, count) : llistxattr(path, into, count));
 }
-long cl_get_attribute(const char *path, const char *key, void *into, size_t count) {
-  return CL_RETRY(lgetxattr(path, key, into, count));
+long cl_get_attribute(const char *path, int follow, const char *key, void *into, size_t count) {
+  return CL_RETRY(follow ? getxattr(path, key, into, count)
+                         : lgetxattr(path, key, into, count));
 }
-long cl_set_attribute(const char *path, const char *key, const void *from,
-                                    size_t count) {
-  return CL_RETRY(lsetxattr(path, key, from, count, 0));
+long cl_set_attribute(const char *path, int follow, const char *key, const void *from,
+                      size_t count) {
+  return CL_RETRY(follow ? setxattr(path, key, from, count, 0)
+                         : lsetxattr(path, key, from, count, 0));
 }
-long cl_remove_attribute(const char *path, const char *key) {
-  return CL_RETRY(lremovexattr(path, key));
+long cl_remove_attribute(const char *path, int follow, const char *key) {
+  return CL_RETRY(follow ? removexattr(path, key) : lremovexattr(path, key));
 }
 long cl_flags(int fd) {
   int flags = 0;
@@ -161,4 +198,9 @@ long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
 long cl_terminal_columns(int fd) {
   struct winsize size;
   return ioctl(fd, TIOCGWINSZ, &size) < 0 ? -(long)errno : (long)size.ws_col;
+}
+
+long cl_processors(void) {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof set, &set) < 0 ? -(long)errno : (long)CPU_COUNT(&set);
 }

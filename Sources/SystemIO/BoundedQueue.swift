@@ -4,7 +4,8 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
   private let state: ConditionLock<State>
 
   private struct State: Sendable {
-    var elements: [Element] = []
+    /// What waits, from `head` on; before it nil, so that what was taken is not kept in memory.
+    var elements: [Element?] = []
     var head = 0
     var isClosed = false
     let capacity: Int
@@ -16,6 +17,7 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     mutating func take() -> Element? {
       guard head < elements.count else { return nil }
       let element = elements[head]
+      elements[head] = nil
       head += 1
       if head > 64, head * 2 > elements.count {
         elements.removeFirst(head)

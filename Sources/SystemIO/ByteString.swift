@@ -7,8 +7,11 @@ public struct ByteString: Hashable, Sendable {
   @usableFromInline let storage: [UInt8]
 
   /// Makes a name of bytes.
+  @inlinable
   public init(_ bytes: some Sequence<UInt8>) {
-    var storage = Array(bytes)
+    var storage: [UInt8] = []
+    storage.reserveCapacity(bytes.underestimatedCount + 1)
+    storage.append(contentsOf: bytes)
     storage.append(0)
     self.storage = storage
   }
@@ -72,9 +75,11 @@ extension ByteString {
   public func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }
     if other.isEmpty { return self }
-    var joined = Array(bytes)
+    var joined: [UInt8] = []
+    joined.reserveCapacity(count + other.count + 2)
+    joined.append(contentsOf: bytes)
     if joined.last != Self.slash { joined.append(Self.slash) }
-    joined.append(contentsOf: other.bytes)
+    joined.append(contentsOf: other.isAbsolute ? other.bytes.dropFirst() : other.bytes)
     return ByteString(joined)
   }
 

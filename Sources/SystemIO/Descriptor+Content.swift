@@ -131,6 +131,8 @@ extension Descriptor {
       if data > at { extents.append(Extent(offset: at, length: data - at, isHole: true)) }
       if data >= size { break }
       let hole = try next(from: data, end: size, cl_next_hole) ?? size
+      // The data at `data` may have been punched out since: then there is none to tell of.
+      if hole == data { continue }
       extents.append(Extent(offset: data, length: hole - data, isHole: false))
       at = hole
     }

@@ -29,9 +29,9 @@ public struct Descriptor: ~Copyable, Sendable {
 
   /// Closes, and tells of an error that only comes to light then, as on network file systems.
   public consuming func close() throws(SystemError) {
-    let open = raw
+    let result = cl_close(raw)
     raw = -1
-    _ = try SystemError.check(.close, name) { cl_close(open) }
+    _ = try SystemError.check(.close, name) { result }
   }
 
   /// Lets go of a descriptor that somebody else owns.

@@ -4,9 +4,12 @@ internal import Glibc
 /// Extended attributes of an open file or folder, or of a folder's child without opening it.
 ///
 /// Calls go by `/proc/self/fd`, the only way to a child's attributes that needs neither a path that
-/// may change meanwhile nor permission to open the child.
+/// may change meanwhile nor permission to open the child. So they are good only as long as that
+/// file or folder is open.
 public struct ExtendedAttributes: Sendable {
   let path: ByteString
+  /// 1 for what is open, as its entry in `/proc` is a link to it; 0 for a child, which may be a link.
+  let follow: Int32
   let name: ByteString
 
   init(of raw: Int32, child: ByteString?, name: ByteString) {
@@ -16,6 +19,7 @@ public struct ExtendedAttributes: Sendable {
       path.append(contentsOf: child.bytes)
     }
     self.path = ByteString(path)
+    follow = child == nil ? 1 : 0
     self.name = name
   }
 
@@ -23,7 +27,7 @@ public struct ExtendedAttributes: Sendable {
   public func names() throws(SystemError) -> [ByteString] {
     do {
       let list = try unsafe sized { into, count in
-        unsafe path.withCString { unsafe cl_list_attributes($0, into, count) }
+        unsafe path.withCString { unsafe cl_list_attributes($0, follow, into, count) }
       }
       return list.split(separator: 0).map { ByteString($0) }.sorted()
     } catch {
@@ -37,7 +41,7 @@ public struct ExtendedAttributes: Sendable {
     do {
       return try unsafe sized { into, count in
         unsafe path.withCString { path in
-          unsafe key.withCString { unsafe cl_get_attribute(path, $0, into, count) }
+          unsafe key.withCString { unsafe cl_get_attribute(path, follow, $0, into, count) }
         }
       }
     } catch {
@@ -52,7 +56,7 @@ public struct ExtendedAttributes: Sendable {
       unsafe path.withCString { path in
         unsafe key.withCString { key in
           unsafe value.withUnsafeBytes {
-            unsafe cl_set_attribute(path, key, $0.baseAddress, $0.count)
+            unsafe cl_set_attribute(path, follow, key, $0.baseAddress, $0.count)
           }
         }
       }
@@ -63,7 +67,7 @@ public struct ExtendedAttributes: Sendable {
   public func remove(_ key: ByteString) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {
       unsafe path.withCString { path in
-        unsafe key.withCString { unsafe cl_remove_attribute(path, $0) }
+        unsafe key.withCString { unsafe cl_remove_attribute(path, follow, $0) }
       }
     }
   }

@@ -49,7 +49,7 @@ public struct FileStatus: Hashable, Sendable {
   public let specialDevice: UInt64
   public let modified: Timestamp
   public let changed: Timestamp
-  /// The time of birth, where the file system keeps it.
+  /// The time of birth, where the file system keeps it; a walk does not ask for it.
   public let born: Timestamp?
 
   /// Takes over what the kernel said; a kind that Linux does not have becomes a special file.

@@ -1,15 +1,31 @@
+internal import Glibc
+
 extension Folder {
   /// The names of the children, sorted by their bytes, without `.` and `..`.
   public func names() throws(SystemError) -> [ByteString] {
-    var listing = Listing()
-    var names: [ByteString] = []
-    let again = try duplicate()
-    while try listing.fill(from: again.raw, path: path) {
-      for place in listing.places { names.append(listing.name(place)) }
-    }
-    return names.sorted()
+    try children().map(\.name).sorted()
   }
 
   /// Whether the folder has no child.
-  public func isEmpty() throws(SystemError) -> Bool { try names().isEmpty }
+  public func isEmpty() throws(SystemError) -> Bool { try children().isEmpty }
+
+  /// The children in the file system's order, each with whether it is a folder. What vanishes
+  /// meanwhile is left out.
+  func children() throws(SystemError) -> [(name: ByteString, isFolder: Bool)] {
+    var listing = Listing()
+    var found: [(name: ByteString, type: UInt8)] = []
+    let again = try duplicate()
+    while try listing.fill(from: again.raw, path: path) {
+      unsafe listing.forEach { place, _ in found.append((listing.name(place), place.type)) }
+    }
+    var children: [(name: ByteString, isFolder: Bool)] = []
+    for (name, type) in found {
+      if type != DT_UNKNOWN {
+        children.append((name, type == DT_DIR))
+      } else if let status = try statusIfPresent(name) {
+        children.append((name, status.kind == .directory))
+      }
+    }
+    return children
+  }
 }

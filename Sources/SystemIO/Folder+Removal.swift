@@ -1,11 +1,13 @@
+internal import Glibc
+
 extension Folder {
-  /// Removes a child with all that is below it, of any depth, by folder handles and never through a
-  /// link. Goes on after a failure and throws the first one at the end.
+  /// Removes a child with all that is below it, of any depth, by folder handles: never through a
+  /// link, and never into another mount, which is an error and stays. Goes on after a failure and
+  /// throws the first one at the end; what is gone already is none.
   public func removeTree(_ name: ByteString) throws(SystemError) {
-    let status = try status(name)
-    guard status.kind == .directory else { return try remove(name) }
+    guard try status(name).kind == .directory else { return try remove(name) }
     var removal = Removal(root: try duplicate())
-    removal.run(name, status.identity)
+    removal.run(name)
     if let failure = removal.failure { throw failure }
   }
 }
@@ -14,7 +16,7 @@ extension Folder {
 /// is below it is gone.
 private struct Removal: ~Copyable {
   private enum Step {
-    case empty(ByteString, FileIdentity, depth: Int)
+    case empty(ByteString, depth: Int)
     case remove(ByteString, depth: Int)
   }
 
@@ -24,22 +26,23 @@ private struct Removal: ~Copyable {
 
   init(root: consuming Folder) { ladder = FolderLadder(root: root) }
 
-  mutating func run(_ name: ByteString, _ identity: FileIdentity) {
-    steps = [.empty(name, identity, depth: 0)]
+  mutating func run(_ name: ByteString) {
+    steps = [.empty(name, depth: 0)]
     while let step = steps.popLast() {
       do throws(SystemError) {
         try take(step)
       } catch {
-        failure = failure ?? error
+        note(error)
       }
     }
   }
 
   private mutating func take(_ step: Step) throws(SystemError) {
     switch step {
-    case .empty(let name, let identity, let depth):
+    case .empty(let name, let depth):
       try ladder.ascend(to: depth)
-      try ladder.descend(name, identity)
+      try ladder.descend(name)
+      try refuseMount()
       steps.append(.remove(name, depth: depth))
       try emptyFolderInHand(depth: depth + 1)
     case .remove(let name, let depth):
@@ -48,19 +51,29 @@ private struct Removal: ~Copyable {
     }
   }
 
-  private mutating func emptyFolderInHand(depth: Int) throws(SystemError) {
-    let folders = try ladder.withFolder { folder throws(SystemError) in
-      var folders: [Step] = []
-      for name in try folder.names() {
-        let status = try folder.status(name)
-        if status.kind == .directory {
-          folders.append(.empty(name, status.identity, depth: depth))
-        } else {
-          try folder.remove(name)
-        }
-      }
-      return folders
+  private func refuseMount() throws(SystemError) {
+    let isMountPoint = try ladder.withFolder { folder throws(SystemError) in
+      try folder.status().isMountPoint
     }
-    steps += folders
+    if isMountPoint { throw SystemError(.remove, ladder.path, number: EBUSY) }
+  }
+
+  private mutating func emptyFolderInHand(depth: Int) throws(SystemError) {
+    let children = try ladder.withFolder { folder throws(SystemError) in try folder.children() }
+    for (name, isFolder) in children {
+      if isFolder {
+        steps.append(.empty(name, depth: depth))
+        continue
+      }
+      do throws(SystemError) {
+        try ladder.withFolder { folder throws(SystemError) in try folder.remove(name) }
+      } catch {
+        note(error)
+      }
+    }
+  }
+
+  private mutating func note(_ error: SystemError) {
+    if !error.isMissing { failure = failure ?? error }
   }
 }

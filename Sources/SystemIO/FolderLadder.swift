@@ -5,17 +5,23 @@ internal import Glibc
 ///
 /// A tree may be deeper than a program may have files open, and its paths longer than the kernel
 /// takes. So at most `limit` of the deepest rungs are open; one further up is opened again by `..`
-/// from the rung below it, or by name from the root when that one was moved, and is accepted only
-/// if it is the folder that it was.
+/// from the rung below it, or by all names from the root when that one was moved, and is accepted
+/// only if it is the folder that it was.
 public struct FolderLadder: ~Copyable {
   private struct Rung {
     let name: ByteString
-    let identity: FileIdentity
+    /// The length of `relative` without this rung's name.
+    let above: Int
+    /// The descriptor, -1 while it is closed.
     var raw: Int32
+    /// Known once it was closed.
+    var identity: FileIdentity?
   }
 
   let root: Folder
   private var rungs: [Rung] = []
+  private var relative: [UInt8] = []
+  /// The first rung that may be open; all behind it are.
   private var firstOpen = 0
   private let limit: Int
 
@@ -36,41 +42,35 @@ public struct FolderLadder: ~Copyable {
   var raw: Int32 { rungs.last?.raw ?? root.raw }
 
   /// The path from the root to the folder in hand, without the root's own.
-  public var relativePath: ByteString {
-    ByteString(rungs.map(\.name.bytes).joined(separator: [ByteString.slash]))
-  }
+  public var relativePath: ByteString { ByteString(relative) }
 
   /// The path of the folder in hand, for messages.
   public var path: ByteString { root.path.appending(relativePath) }
 
-  /// Opens a child of the folder in hand, which becomes the one in hand.
-  public mutating func descend(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
-    let parent = raw
-    let opened = try SystemError.check(.open, path.appending(name)) {
-      unsafe name.withCString { unsafe cl_open(parent, $0, Self.flags, 0) }
-    }
-    rungs.append(Rung(name: name, identity: identity, raw: Int32(opened)))
-    if rungs.count - firstOpen > limit {
-      _ = cl_close(rungs[firstOpen].raw)
-      rungs[firstOpen].raw = -1
-      firstOpen += 1
-    }
+  /// Opens a child of the folder in hand, which becomes the one in hand. A link is refused, and
+  /// with `expected` any other folder than that one.
+  public mutating func descend(
+    _ name: ByteString, _ expected: FileIdentity? = nil
+  ) throws(SystemError) {
+    try openAgain()
+    let opened = try open(name, in: raw, expected)
+    rungs.append(Rung(name: name, above: relative.count, raw: opened))
+    if !relative.isEmpty { relative.append(ByteString.slash) }
+    relative.append(contentsOf: name.bytes)
+    closeFirst()
   }
 
-  /// Goes up until the folder at `depth` is in hand. After an error nothing can be done below the
-  /// folder that could not be opened again, but going further up may succeed.
+  /// Goes up until the folder at `depth` is in hand. After an error nothing can be done in it, but
+  /// going further up may succeed.
   public mutating func ascend(to depth: Int) throws(SystemError) {
-    var failure: SystemError?
-    while rungs.count > depth {
-      let left = rungs.removeLast()
-      let last = rungs.count - 1
-      if last >= 0, rungs[last].raw < 0 {
-        do { rungs[last].raw = try reopened(from: left.raw) } catch { failure = error }
-      }
+    while let left = rungs.last, rungs.count > max(depth, 0) {
+      rungs.removeLast()
+      relative.removeLast(relative.count - left.above)
+      openByParent(of: left.raw)
       if left.raw >= 0 { _ = cl_close(left.raw) }
-      firstOpen = min(firstOpen, max(last, 0))
     }
-    if let failure, raw < 0 { throw failure }
+    firstOpen = min(firstOpen, max(rungs.count - 1, 0))
+    try openAgain()
   }
 
   /// Calls `body` with the folder in hand, which stays the ladder's.
@@ -88,34 +88,66 @@ public struct FolderLadder: ~Copyable {
     }
   }
 
-  /// Opens the last rung again, by `..` from the one below it or else by all names from the root.
-  private func reopened(from below: Int32) throws(SystemError) -> Int32 {
-    let wanted = rungs[rungs.count - 1].identity
-    if below >= 0, let opened = try? open("..", in: below, wanted) { return opened }
+  /// Closes the uppermost open rungs that are too many, and notes which folders they are; one of
+  /// which that cannot be told stays open.
+  private mutating func closeFirst() {
+    while rungs.count - firstOpen > limit {
+      guard let identity = try? identity(of: rungs[firstOpen].raw, "") else { return }
+      rungs[firstOpen].identity = identity
+      _ = cl_close(rungs[firstOpen].raw)
+      rungs[firstOpen].raw = -1
+      firstOpen += 1
+    }
+  }
+
+  /// Opens the last rung, if it is closed, by `..` from the one that was below it; leaves it closed
+  /// when that one was moved elsewhere.
+  private mutating func openByParent(of below: Int32) {
+    guard below >= 0, let rung = rungs.last, rung.raw < 0,
+      let opened = try? open("..", in: below, rung.identity)
+    else { return }
+    rungs[rungs.count - 1].raw = opened
+  }
+
+  /// Opens the last rung, if it is closed, by all names from the root.
+  private mutating func openAgain() throws(SystemError) {
+    guard raw < 0 else { return }
     var current: Int32 = -1
     for rung in rungs {
       let above = current
       defer { if above >= 0 { _ = cl_close(above) } }
       current = try open(rung.name, in: above >= 0 ? above : root.raw, rung.identity)
     }
-    return current
+    rungs[rungs.count - 1].raw = current
   }
 
-  /// Opens a folder, and accepts it only if it is the one that it was.
+  /// Opens a folder, and accepts it only if it is the expected one.
   private func open(
-    _ name: ByteString, in folder: Int32, _ wanted: FileIdentity
+    _ name: ByteString, in folder: Int32, _ expected: FileIdentity?
   ) throws(SystemError) -> Int32 {
     let opened = Int32(
-      try SystemError.check(.open, path) {
-        unsafe name.withCString { unsafe cl_open(folder, $0, Self.flags, 0) }
+      try SystemError.check(.open, path.appending(name)) {
+        unsafe name.withCString {
+          unsafe cl_open(folder, $0, O_RDONLY | O_DIRECTORY | O_NOFOLLOW, 0)
+        }
       })
-    var status = cl_status()
-    if unsafe cl_stat_open(opened, &status) == 0, FileStatus(status).identity == wanted {
-      return opened
+    guard let expected else { return opened }
+    do throws(SystemError) {
+      if try identity(of: opened, name) == expected { return opened }
+      throw SystemError(.open, path.appending(name), number: ESTALE)
+    } catch {
+      _ = cl_close(opened)
+      throw error
     }
-    _ = cl_close(opened)
-    throw SystemError(.open, path, number: ENOENT)
   }
 
-  private static let flags = O_RDONLY | O_DIRECTORY | O_NOFOLLOW
+  private func identity(
+    of raw: Int32, _ name: ByteString
+  ) throws(SystemError) -> FileIdentity {
+    var status = cl_status()
+    _ = try SystemError.check(.status, path.appending(name)) {
+      unsafe cl_stat_open(raw, &status)
+    }
+    return FileStatus(status).identity
+  }
 }

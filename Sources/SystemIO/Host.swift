@@ -110,5 +110,5 @@ public enum Host {
   }
 
   /// How many processors this program may use.
-  public static var processors: Int { max(1, Int(sysconf(Int32(_SC_NPROCESSORS_ONLN)))) }
+  public static var processors: Int { max(1, cl_processors()) }
 }

@@ -5,67 +5,71 @@ internal import Glibc
 ///
 /// 64 KiB hold about 2,000 names, so a folder of ordinary size is one call and one batch.
 struct Listing: ~Copyable {
-  /// The buffer, for the names at `places`.
+  /// The buffer, for the names at the places that `forEach` gives.
   private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
-  /// Where the names lie, but for `.` and `..`.
-  private(set) var places: [Place] = []
+  /// How many of the bytes are filled.
+  private var filled = 0
 
-  /// Where one name lies in the buffer; a NUL is behind it.
+  /// Where one name lies in the buffer, a NUL behind it, and what else the listing says of it.
   struct Place {
-    let offset: Int
-    let length: Int
+    let range: Range<Int>
+    let inode: UInt64
+    /// `DT_DIR` and so on; `DT_UNKNOWN` where the file system does not tell the kind in listings.
+    let type: UInt8
   }
 
   /// Reads the next names; false when there are no more.
   mutating func fill(
     from raw: Int32, path: @autoclosure () -> ByteString
   ) throws(SystemError) -> Bool {
-    let filled = try SystemError.check(.list, path()) {
+    filled = 0
+    filled = try SystemError.check(.list, path()) {
       unsafe bytes.withUnsafeMutableBytes { unsafe cl_list(raw, $0.baseAddress, $0.count) }
     }
-    findPlaces(filled)
     return filled > 0
   }
 
-  /// Finds the names in `struct linux_dirent64`: inode 8 bytes, offset 8, length of the record 2,
-  /// type 1, then the name and a NUL.
-  private mutating func findPlaces(_ filled: Int) {
-    places.removeAll(keepingCapacity: true)
-    let header = 19
-    var record = 0
-    while record + header < filled {
-      let start = record + header
-      var end = start
-      while bytes[end] != 0 { end &+= 1 }
-      record += Int(bytes[record + 16]) | Int(bytes[record + 17]) << 8
-      if !isSelfOrParent(start, end - start) {
-        places.append(Place(offset: start, length: end - start))
+  /// Calls `body` with each name but `.` and `..`, as the kernel takes it and with its place.
+  ///
+  /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
+  /// the record 2, type 1, then the name and a NUL.
+  @inline(__always)
+  func forEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
+    unsafe bytes.withUnsafeBytes { buffer in
+      var record = 0
+      while record < filled {
+        let next = record &+ Int(unsafe buffer.load(fromByteOffset: record &+ 16, as: UInt16.self))
+        let start = record &+ 19
+        let end = unsafe Self.endOfName(buffer, start: start, next: next)
+        let place = Place(
+          range: start..<end, inode: unsafe buffer.load(fromByteOffset: record, as: UInt64.self),
+          type: unsafe buffer[record &+ 18])
+        if let first = buffer.baseAddress, unsafe !Self.isSelfOrParent(buffer, place.range) {
+          unsafe body(place, first.advanced(by: start).assumingMemoryBound(to: CChar.self))
+        }
+        record = next
       }
     }
   }
 
-  private func isSelfOrParent(_ start: Int, _ length: Int) -> Bool {
+  /// Where the NUL behind a name is. Records are multiples of 8 bytes, so it is the first one in
+  /// the last 8 of them; of those the first 3 belong to the header when the name is short.
+  @inline(__always)
+  private static func endOfName(_ buffer: UnsafeRawBufferPointer, start: Int, next: Int) -> Int {
+    let last = next &- 8
+    var word = UInt64(littleEndian: unsafe buffer.load(fromByteOffset: last, as: UInt64.self))
+    if last < start { word |= 0xff_ffff }
+    let zeros = (word &- 0x0101_0101_0101_0101) & ~word & 0x8080_8080_8080_8080
+    return last &+ zeros.trailingZeroBitCount / 8
+  }
+
+  @inline(__always)
+  private static func isSelfOrParent(_ buffer: UnsafeRawBufferPointer, _ name: Range<Int>) -> Bool {
     let dot = UInt8(ascii: ".")
-    return bytes[start] == dot && (length == 1 || (length == 2 && bytes[start + 1] == dot))
+    guard unsafe buffer[name.lowerBound] == dot else { return false }
+    return unsafe name.count == 1 || (name.count == 2 && buffer[name.lowerBound &+ 1] == dot)
   }
 
   /// A copy of a name.
-  func name(_ place: Place) -> ByteString {
-    ByteString(bytes[place.offset..<(place.offset + place.length)])
-  }
-
-  /// The status of the entry named at a place; a link's own.
-  func status(
-    _ place: Place, in raw: Int32, path: @autoclosure () -> ByteString
-  ) throws(SystemError) -> FileStatus {
-    var status = cl_status()
-    _ = try SystemError.check(.status, path()) {
-      unsafe bytes.withUnsafeBytes {
-        guard let first = $0.baseAddress else { return -Int(EINVAL) }
-        let name = unsafe first.advanced(by: place.offset)
-        return unsafe cl_stat(raw, name.assumingMemoryBound(to: CChar.self), 0, &status)
-      }
-    }
-    return FileStatus(status)
-  }
+  func name(_ place: Place) -> ByteString { ByteString(bytes[place.range]) }
 }

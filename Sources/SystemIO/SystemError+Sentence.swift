@@ -64,6 +64,7 @@ extension SystemError: CustomStringConvertible {
     case ELOOP: "a symbolic link stands there, which is not followed"
     case EMFILE: "too many files are open in this program"
     case ENFILE: "too many files are open on this system"
+    case EBUSY: "it is in use, or another volume is mounted there"
     case ENAMETOOLONG: "the name is too long"
     case EXDEV: "it is on another file system"
     case EWOULDBLOCK: "another program holds its lock"

@@ -1,51 +1,61 @@
 /// Walks a tree depth first in one thread: each folder is listed in batches by `getdents64(2)` and
-/// each entry looked at by `statx(2)` relative to the open folder, following no link.
+/// each entry looked at relative to the open folder, following no link.
 ///
 /// Names may be any bytes and trees of any depth. A folder is entered only if the visitor says so,
 /// mount points too. What changes during the walk may or may not be seen; nothing is seen twice
 /// unless it was renamed meanwhile.
+///
+/// The generic parts are inlinable, so that they are compiled for the visitor where it is.
 public struct Walk: ~Copyable {
   private var ladder: FolderLadder
-  private var batch = WalkBatch()
+  @usableFromInline var batch = WalkBatch()
 
   /// Prepares a walk of the tree below an open folder.
   public init(_ root: consuming Folder) {
     ladder = FolderLadder(root: root)
   }
 
-  private struct Pending<State> {
-    let name: ByteString
-    let identity: FileIdentity
-    let depth: Int
-    let state: State
-  }
-
-  /// Walks, calling the visitor for each batch, a folder before what is below it.
+  /// Walks, calling the visitor for each batch, a folder before what is below it. May be called
+  /// again: it walks the tree as it is then.
+  @inlinable
   public mutating func run<Visitor: WalkVisitor>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
-    var pending: [Pending<Visitor.State>] = []
-    list(&visitor, state, &pending)
+    var pending: [PendingFolder<Visitor.State>] = []
+    do throws(SystemError) {
+      let device = try goToRoot()
+      list(&visitor, device, state, &pending)
+    } catch {
+      report(error, "", &visitor, state)
+    }
     while let next = pending.popLast() {
       do throws(SystemError) {
-        try ladder.ascend(to: next.depth - 1)
-        try ladder.descend(next.name, next.identity)
+        try enter(next.name, depth: next.depth)
       } catch {
         report(error, next.name, &visitor, next.state)
         continue
       }
-      list(&visitor, next.state, &pending)
+      list(&visitor, next.device, next.state, &pending)
     }
   }
 
-  private mutating func list<Visitor: WalkVisitor>(
-    _ visitor: inout Visitor, _ state: Visitor.State, _ pending: inout [Pending<Visitor.State>]
+  /// Lists the folder in hand, hands each batch over and notes what is to be entered.
+  @inlinable
+  mutating func list<Visitor: WalkVisitor>(
+    _ visitor: inout Visitor, _ device: UInt64, _ state: Visitor.State,
+    _ pending: inout [PendingFolder<Visitor.State>]
   ) {
     let first = pending.count
     do throws(SystemError) {
-      while try batch.listing.fill(from: ladder.raw, path: ladder.path) {
-        look(&visitor, state)
-        visit(&visitor, state, &pending)
+      while try fill(device) {
+        for (name, error) in batch.failures { report(error, name, &visitor, state) }
+        let folder = folderInHand()
+        var descent = WalkDescent<Visitor.State>()
+        visitor.visit(batch, of: folder, state: state, descent: &descent)
+        for (index, state) in descent.wanted {
+          pending.append(PendingFolder(batch, index, depth: folder.depth + 1, state: state))
+        }
+        folder.release()
       }
     } catch {
       report(error, "", &visitor, state)
@@ -54,48 +64,68 @@ public struct Walk: ~Copyable {
     pending[first...].reverse()
   }
 
-  /// Looks at each name of the listing.
-  private mutating func look<Visitor: WalkVisitor>(
-    _ visitor: inout Visitor, _ state: Visitor.State
-  ) {
-    batch.entries.removeAll(keepingCapacity: true)
-    let raw = ladder.raw
-    for place in batch.listing.places {
-      do throws(SystemError) {
-        let status = try batch.listing.status(
-          place, in: raw, path: ladder.path.appending(batch.listing.name(place)))
-        let range = place.offset..<(place.offset + place.length)
-        batch.entries.append(WalkBatch.Entry(nameRange: range, status: status))
-      } catch {
-        report(error, batch.listing.name(place), &visitor, state)
-      }
-    }
-  }
-
-  /// Hands the batch over and notes what is to be entered.
-  private mutating func visit<Visitor: WalkVisitor>(
-    _ visitor: inout Visitor, _ state: Visitor.State, _ pending: inout [Pending<Visitor.State>]
-  ) {
-    let folder = WalkFolder(
-      depth: ladder.depth, relativePath: ladder.relativePath,
-      folder: Folder(adopting: ladder.raw, path: ladder.path))
-    var descent = WalkDescent<Visitor.State>()
-    visitor.visit(batch, of: folder, state: state, descent: &descent)
-    folder.release()
-    for (index, state) in descent.wanted {
-      let entry = batch.entries[index]
-      pending.append(
-        Pending(
-          name: batch.name(entry), identity: entry.status.identity, depth: ladder.depth + 1,
-          state: state))
-    }
-  }
-
-  private func report<Visitor: WalkVisitor>(
+  @inlinable
+  func report<Visitor: WalkVisitor>(
     _ error: SystemError, _ name: ByteString, _ visitor: inout Visitor, _ state: Visitor.State
   ) {
-    if error.isMissing { return }
-    let path = ladder.relativePath.appending(name)
-    visitor.failed(WalkProblem(path: path, error: error), state: state)
+    if let problem = problem(error, name) { visitor.failed(problem, state: state) }
+  }
+}
+
+/// A folder that is to be entered.
+@usableFromInline
+struct PendingFolder<State> {
+  @usableFromInline let name: ByteString
+  @usableFromInline let device: UInt64
+  /// Levels below the root.
+  @usableFromInline let depth: Int
+  @usableFromInline let state: State
+
+  @inlinable
+  init(_ batch: borrowing WalkBatch, _ index: Int, depth: Int, state: State) {
+    let entry = batch.entries[index]
+    name = batch.name(entry)
+    device = entry.status.identity.device
+    self.depth = depth
+    self.state = state
+  }
+}
+
+extension Walk {
+  /// Takes the root in hand, at the beginning of its listing, and gives its device.
+  @usableFromInline
+  mutating func goToRoot() throws(SystemError) -> UInt64 {
+    try ladder.ascend(to: 0)
+    try ladder.root.descriptor.seek(to: 0)
+    return try ladder.root.status().identity.device
+  }
+
+  /// Takes the folder at a depth in hand, a child of the one above it.
+  @usableFromInline
+  mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
+    try ladder.ascend(to: depth - 1)
+    try ladder.descend(name)
+  }
+
+  /// Fills the batch with the next entries of the folder in hand, which is on a device.
+  @usableFromInline
+  mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
+    guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
+    batch.look(in: ladder.raw, on: device) { ladder.path }
+    return true
+  }
+
+  @usableFromInline
+  func folderInHand() -> WalkFolder {
+    WalkFolder(
+      depth: ladder.depth, relativePath: ladder.relativePath,
+      folder: Folder(adopting: ladder.raw, path: ladder.path))
+  }
+
+  /// What the visitor is told of an error; nothing when something vanished.
+  @usableFromInline
+  func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
+    if error.isMissing { return nil }
+    return WalkProblem(path: ladder.relativePath.appending(name), error: error)
   }
 }

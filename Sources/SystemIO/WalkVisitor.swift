@@ -1,3 +1,6 @@
+internal import CLinux
+internal import Glibc
+
 /// What a walk hands over of one folder: some of its entries, with their names where the kernel put
 /// them and their status.
 ///
@@ -12,14 +15,45 @@ public struct WalkBatch: ~Copyable {
   }
 
   /// The entries.
-  public internal(set) var entries: [Entry] = []
+  public private(set) var entries: [Entry] = []
   var listing = Listing()
 
   /// The bytes that the names lie in; they change when the visitor has returned.
   public var bytes: [UInt8] { listing.bytes }
 
+  /// The names that could not be looked at, and why.
+  @usableFromInline private(set) var failures: [(name: ByteString, error: SystemError)] = []
+  /// How often an entry turned out to be another inode than the listed one though nothing is
+  /// mounted there: a file system that lists other numbers, where looking quickly means twice.
+  private var surprises = 0
+
   /// A copy of an entry's name.
   public func name(_ entry: Entry) -> ByteString { ByteString(bytes[entry.nameRange]) }
+}
+
+extension WalkBatch {
+  /// Looks at each name of the listing of an open folder on a device.
+  mutating func look(in folder: Int32, on device: UInt64, path: () -> ByteString) {
+    var (found, failed): ([Entry], [(ByteString, SystemError)]) = ([], [])
+    swap(&found, &entries)
+    found.removeAll(keepingCapacity: true)
+    var (status, surprises) = (cl_status(), surprises)
+    unsafe listing.forEach { place, name in
+      let isQuick = place.type != DT_DIR && place.type != DT_UNKNOWN && surprises < 16
+      do throws(SystemError) {
+        let asked = try SystemError.check(.status, path().appending(listing.name(place))) {
+          unsafe isQuick
+            ? cl_look_quickly(folder, name, device, place.inode, &status)
+            : cl_look(folder, name, &status)
+        }
+        if asked > 0, status.mount_root == 0 { surprises += 1 }
+        found.append(Entry(nameRange: place.range, status: FileStatus(status)))
+      } catch {
+        failed.append((listing.name(place), error))
+      }
+    }
+    (entries, failures, self.surprises) = (found, failed, surprises)
+  }
 }
 
 /// The folder that a batch is from.
@@ -32,15 +66,17 @@ public struct WalkFolder: ~Copyable {
   public let folder: Folder
 
   /// Lets go of the descriptor, which is the walk's, without closing it.
-  consuming func release() { folder.release() }
+  @usableFromInline consuming func release() { folder.release() }
 }
 
 /// What a visitor wants entered of a batch.
 public struct WalkDescent<State>: ~Copyable {
-  private(set) var wanted: [(entry: Int, state: State)] = []
+  @usableFromInline var wanted: [(entry: Int, state: State)] = []
+
+  @inlinable init() {}
 
   /// Enters the folder at this index of the batch's entries, with a state of the visitor's own.
-  public mutating func enter(_ entry: Int, with state: State) {
+  @inlinable public mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
 }
