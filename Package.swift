@@ -12,6 +12,10 @@ let strict = common + [.strictMemorySafety()]
 
 let package = Package(
   name: "sandboxctl",
+  products: [.executable(name: "sandboxctl", targets: ["sandboxctl"])],
+  dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
+  ],
   targets: [
     .systemLibrary(
       name: "CArchive", pkgConfig: "libarchive", providers: [.apt(["libarchive-dev"])]),
@@ -24,6 +28,33 @@ let package = Package(
       name: "Codecs", dependencies: ["CArchive", "CZstd", "CSodium", "CYAML"],
       swiftSettings: strict),
     .target(name: "SandboxModel", dependencies: ["SystemIO"], swiftSettings: common),
+    .target(
+      name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"], swiftSettings: common),
+    .target(
+      name: "BuiltinPolicies", path: "policies",
+      resources: [
+        .embedInCode("common.yaml"), .embedInCode("apple.yaml"), .embedInCode("ios.yaml"),
+        .embedInCode("flatpak.yaml"), .embedInCode("everything.yaml"),
+        .embedInCode("policy.schema.json"),
+      ],
+      swiftSettings: common),
+    .target(name: "ArchiveStore", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),
+    .target(
+      name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"], swiftSettings: common),
+    .target(
+      name: "Lifecycle",
+      dependencies: ["ArchiveStore", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
+      swiftSettings: common),
+    .target(
+      name: "SandboxCommands",
+      dependencies: [
+        "ArchiveStore", "BuiltinPolicies", "Codecs", "Lifecycle", "PolicyEngine", "SampleDevice",
+        "SandboxModel", "SystemIO",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: common),
+    .executableTarget(
+      name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: common),
     .executableTarget(
       name: "microbench", dependencies: ["SystemIO"], path: "Benchmarks/Microbench",
       swiftSettings: common),
@@ -32,9 +63,20 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
-    .testTarget(name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
+    .testTarget(
+      name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      swiftSettings: common),
+    .testTarget(
+      name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
+      exclude: ["Golden"], swiftSettings: common),
+    .testTarget(
+      name: "LifecycleTests",
+      dependencies: [
+        "ArchiveStore", "BuiltinPolicies", "Lifecycle", "PolicyEngine", "SandboxModel", "SystemIO",
+        "TestSupport",
+      ],
       swiftSettings: common),
   ],
   swiftLanguageModes: [.v6]

@@ -38,6 +38,16 @@ extension CBORDecoder {
     return try string(.bytes, "a byte string", limit)
   }
 
+  /// Reads a digest: a byte string of 32 bytes.
+  public mutating func digest() throws(CodecError) -> Digest {
+    let begin = position
+    let range = try byteRange()
+    guard let digest = Digest(source.span.extracting(range)) else {
+      throw failure("a digest of \(range.count) bytes", at: begin)
+    }
+    return digest
+  }
+
   /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
   public mutating func text(limit: Int = .max) throws(CodecError) -> String {
     willRead()

@@ -50,10 +50,16 @@ public struct CBOREncoder: Sendable {
   }
 
   /// Writes a byte string.
-  public mutating func bytes(_ value: some Collection<UInt8>) {
+  public mutating func bytes(_ value: [UInt8]) { bytes(value.span) }
+
+  /// Writes a byte string.
+  public mutating func bytes(_ value: ArraySlice<UInt8>) { bytes(value.span) }
+
+  /// Writes a digest as a byte string.
+  public mutating func digest(_ value: Digest) {
     willWrite()
-    head(.bytes, UInt64(value.count))
-    bytes.append(contentsOf: value)
+    head(.bytes, UInt64(Digest.byteCount))
+    value.append(to: &bytes)
   }
 
   /// Writes a text string.
@@ -76,7 +82,7 @@ public struct CBOREncoder: Sendable {
   }
 
   /// Writes an item that is encoded already, such as one that `CBORDecoder.item()` gave.
-  public mutating func encoded(_ item: some Collection<UInt8>) {
+  public mutating func encoded(_ item: [UInt8]) {
     precondition(!item.isEmpty, "an item has at least one byte")
     willWrite()
     bytes.append(contentsOf: item)

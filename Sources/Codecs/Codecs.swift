@@ -1,7 +1,7 @@
 // Codecs: bytes in, bytes out.
 //
 // Digests (BLAKE2b-256 of libsodium), zstd frames and their seek table, content-defined cutting
-// ("gear-1"), tar members (libarchive), deterministic CBOR, JSON and YAML.
+// ("gear-1"), tar members (libarchive), deterministic CBOR, JSON, YAML, Base64.
 //
 // Nothing here opens a file, reads a clock or knows what a repository is. Every reader takes bytes
 // that a stranger may have written: it never traps on them, checks each claimed length against

@@ -1,10 +1,10 @@
 /// Tells from a sample whether it is worth the time to compress content.
 ///
 /// Up to four pieces of 16 KiB, spread evenly, are compressed at level 1. Content counts as
-/// incompressible when they give less than a 32nd of their size: so text and databases are far on
-/// one side, encrypted and already compressed data on the other. It is an estimate: what is
-/// compressible only between pieces, as a file that holds one photo twice, is missed, which costs
-/// space and nothing else. It takes about 0.1 ms for four pieces.
+/// incompressible when they shrink by less than a 32nd: text and databases are far on one side of
+/// that, encrypted and already compressed data on the other. It is an estimate: what repeats only
+/// over a distance, as a file that holds one photo twice, is missed, which costs space and nothing
+/// else. Four pieces of text take about 0.13 ms, of noise 0.03 ms.
 public struct CompressionProbe: ~Copyable {
   /// What is smaller is not looked at: it costs less to compress than to wonder.
   public static let minimum = 4096

@@ -7,6 +7,7 @@ internal import CArchive
   private let archive: OpaquePointer
   private let limits: Limits
   private var count = 0
+  private var total = 0
 
   /// What an archive may hold at most.
   public struct Limits: Sendable {
@@ -14,11 +15,17 @@ internal import CArchive
     public var members: Int
     /// Bytes of one member's content.
     public var contentSize: Int
+    /// Bytes of all contents together; holes, which an archive need not hold, count too.
+    public var totalSize: Int
 
-    /// Makes limits; 1,000,000 members of at most 16 MiB unless others are given.
-    public init(members: Int = 1_000_000, contentSize: Int = 16 << 20) {
+    /// Makes limits; 1,000,000 members of at most 16 MiB, and 1 GiB together, unless others are
+    /// given.
+    public init(
+      members: Int = 1_000_000, contentSize: Int = 16 << 20, totalSize: Int = 1 << 30
+    ) {
       self.members = members
       self.contentSize = contentSize
+      self.totalSize = totalSize
     }
   }
 
@@ -73,6 +80,7 @@ internal import CArchive
       throw CodecError(.limit, .tar, "it has more than \(limits.members) members")
     }
     let member = try unsafe Self.member(entry)
+    try admit(member.contentSize)
     return (member, try content(member.contentSize))
   }
 
@@ -118,12 +126,19 @@ internal import CArchive
     return bytes
   }
 
-  /// Reads a member's content in pieces: memory grows only with what is there.
-  private func content(_ size: Int) throws(CodecError) -> [UInt8] {
+  private mutating func admit(_ size: Int) throws(CodecError) {
     guard size <= limits.contentSize else {
       throw CodecError(
         .limit, .tar, "a member claims \(size) bytes, at most \(limits.contentSize) may be")
     }
+    total += size
+    guard total <= limits.totalSize else {
+      throw CodecError(.limit, .tar, "its members have more than \(limits.totalSize) bytes")
+    }
+  }
+
+  /// Reads a member's content in pieces: memory grows only with what is there.
+  private func content(_ size: Int) throws(CodecError) -> [UInt8] {
     var content: [UInt8] = []
     var piece = [UInt8](repeating: 0, count: min(size, 64 << 10))
     while content.count < size {

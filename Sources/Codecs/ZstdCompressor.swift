@@ -2,8 +2,8 @@ internal import CZstd
 
 /// Makes independent zstd frames, one for each call, with content size and checksum.
 ///
-/// A compressor keeps its memory between calls (about 10 MB at level 3 for frames of 4 MiB); each
-/// thread needs its own. A frame's bytes depend on its content and level and on libzstd's version
+/// A compressor keeps its memory between calls (for frames of 4 MiB 1.3 MB at level 3, 13 MB at
+/// level 9, 52 MB at level 19); each thread needs its own. A frame's bytes depend on its content and level and on libzstd's version
 /// alone, not on earlier frames.
 @safe public struct ZstdCompressor: ~Copyable {
   private let context: OpaquePointer

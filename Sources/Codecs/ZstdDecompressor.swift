@@ -4,7 +4,7 @@ internal import CZstd
 ///
 /// Memory is reserved only after the frame's claimed content size was compared with the caller's
 /// limit. Refused: a frame without content size or checksum, a skippable frame, one that needs a
-/// dictionary, anything behind the frame. A decompressor keeps about 160 KB between calls; each
+/// dictionary, anything behind the frame. A decompressor keeps about 100 KB between calls; each
 /// thread needs its own.
 @safe public struct ZstdDecompressor: ~Copyable {
   private let context: OpaquePointer

@@ -67,11 +67,17 @@ extension ModelError: CustomStringConvertible {
   public var description: String {
     var text = "cannot " + attempt
     if let subject { text += " '\(subject)'" }
-    switch place {
-    case .line(let line, let column): text += " (line \(line), column \(column))"
-    case .offset(let offset): text += " (byte \(offset))"
-    case nil: break
-    }
+    if let place { text += " (\(place))" }
     return text + ": " + reason
+  }
+}
+
+extension ModelError.Place: CustomStringConvertible {
+  /// The place in words: `line 3, column 7` or `byte 12`.
+  public var description: String {
+    switch self {
+    case .line(let line, let column): "line \(line), column \(column)"
+    case .offset(let offset): "byte \(offset)"
+    }
   }
 }

@@ -95,9 +95,9 @@ extension Descriptor {
   }
 
   /// Writes all bytes of a span behind those written before.
-  public func write(_ span: RawSpan) throws(SystemError) {
+  public func write(_ span: Span<UInt8>) throws(SystemError) {
     var written = 0
-    while written < span.byteCount {
+    while written < span.count {
       written += try SystemError.check(.write, name) {
         unsafe span.withUnsafeBytes {
           unsafe cl_write(raw, $0.baseAddress?.advanced(by: written), $0.count - written)

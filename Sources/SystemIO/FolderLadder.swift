@@ -74,7 +74,7 @@ public struct FolderLadder: ~Copyable {
   }
 
   /// Calls `body` with the folder in hand, which stays the ladder's.
-  public func withFolder<Result, Failure: Error>(
+  public func withFolder<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Folder) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     let folder = Folder(adopting: raw, path: path)

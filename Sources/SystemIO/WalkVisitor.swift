@@ -89,7 +89,7 @@ public struct WalkProblem: Sendable {
 }
 
 /// What is done with the entries that a walk finds.
-public protocol WalkVisitor {
+public protocol WalkVisitor: ~Copyable {
   /// What the visitor knows of a folder, handed down from `enter`.
   associatedtype State
 

@@ -125,6 +125,15 @@ import Testing
     #expect(Hex.encode(kept.finish()) == "a118c8a12062c3a9")
   }
 
+  @Test func takesDigests() throws {
+    let digest = Blake2b.hash([1])
+    #expect(Self.encode { $0.digest(digest) } == "5820" + digest.hex)
+    var decoder = try Self.decoder("5820" + digest.hex)
+    #expect(try decoder.digest() == digest)
+    var short = try Self.decoder("581f" + digest.hex.dropLast(2))
+    #expect(failure { () throws(CodecError) in try short.digest() }?.kind == .malformed)
+  }
+
   @Test func tellsNullFromOther() throws {
     var decoder = try Self.decoder("82f601")
     try decoder.beginArray()

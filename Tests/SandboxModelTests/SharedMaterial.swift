@@ -23,3 +23,13 @@ enum SharedMaterial {
     Array(try Data(contentsOf: folder.appendingPathComponent(path)))
   }
 }
+
+/// Programs that some tests need.
+enum Tools {
+  /// Whether all are in `/usr/bin`; says which are missing when they are not.
+  static func have(_ names: [String]) -> Bool {
+    let missing = names.filter { !FileManager.default.isExecutableFile(atPath: "/usr/bin/" + $0) }
+    if !missing.isEmpty { print("skipped: no \(missing.joined(separator: ", ")) in /usr/bin") }
+    return missing.isEmpty
+  }
+}

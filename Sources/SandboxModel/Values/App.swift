@@ -49,6 +49,12 @@ public struct GroupMembership: Hashable, Sendable {
   public let group: BundleIdentifier
   public let basis: Basis
 
+  /// Makes a membership.
+  public init(group: BundleIdentifier, basis: Basis) {
+    self.group = group
+    self.basis = basis
+  }
+
   /// What says so. Only what is known may remove anything; a guess is shown as one.
   public enum Basis: Hashable, Sendable {
     /// The entitlement `com.apple.security.application-groups`, in this kind of place.

@@ -34,7 +34,7 @@ extension Device {
 
   /// The container of that name, nil when this device has none.
   public func container(_ logical: LogicalContainer) -> Container? {
-    containers.first { $0.logical == logical }
+    index.place(of: logical).map { containers[$0] }
   }
 }
 
@@ -51,7 +51,7 @@ extension Device {
         .logicalPath, "find", on: path.bytes, "it names no container",
         hint: "write it as 'apps/com.example.app/data/Documents'")
     }
-    guard let container = container(logical), container.has(inner) else {
+    guard let container = container(logical), inner.isEmpty || container.has(inner) else {
       throw ModelError(
         .logicalPath, "find", on: path.bytes, "this device has no such container",
         hint: "'sandboxctl apps' lists the containers")
@@ -71,29 +71,17 @@ extension Device {
   /// when it is in no container.
   ///
   /// - Throws: `logicalPath` for a path in a container that has `.`, `..` or a NUL in it.
-  public func logicalPath(of path: ByteString) throws(ModelError) -> LogicalPath? {
-    var best: (container: Container, depth: Int)?
-    for container in containers {
-      for home in [container.absolutePath, root.appending(container.path)]
-      where path.isWithin(home) && home.count > best?.depth ?? -1 {
-        let inner = Self.inner(of: path, in: home)
-        if container.has(inner) { best = (container, home.count) }
-      }
+  public func logicalPath(ofPath path: ByteString) throws(ModelError) -> LogicalPath? {
+    for (place, inner) in index.containers(around: path) where containers[place].has(inner) {
+      return try LogicalPath(containers[place].logical, inner)
     }
-    guard let (container, depth) = best else { return nil }
-    return try LogicalPath(
-      container.logical, ByteString(path.bytes.dropFirst(depth).drop { $0 == UInt8(ascii: "/") }))
-  }
-
-  private static func inner(of path: ByteString, in home: ByteString) -> ByteString {
-    ByteString(path.bytes.dropFirst(home.count).drop { $0 == UInt8(ascii: "/") })
+    return nil
   }
 }
 
 extension Container {
   /// Whether a path below its folder is the container's own: all are but where there is a `member`.
   func has(_ inner: ByteString) -> Bool {
-    guard let member, !inner.isEmpty else { return true }
-    return inner.isWithin(member)
+    member.map { inner.isWithin($0) } ?? true
   }
 }

@@ -30,6 +30,26 @@ public struct Device: Sendable {
   public let systemContainers: [SystemContainers]
   /// What was odd on the way, sorted by path.
   public let findings: [Finding]
+  /// The containers by place and by name.
+  let index: ContainerIndex
+
+  init(
+    root: ByteString, layout: Layout, facts: DeviceFacts = DeviceFacts(),
+    identity: DeviceIdentity, apps: [App], containers: [Container],
+    systemContainers: [SystemContainers] = [], findings: [Finding]
+  ) {
+    self.root = root
+    self.layout = layout
+    platform = facts.platform
+    osVersion = facts.version
+    name = facts.name
+    self.identity = identity
+    self.apps = apps
+    self.containers = containers
+    self.systemContainers = systemContainers
+    self.findings = findings
+    index = ContainerIndex(containers, root: root)
+  }
 }
 
 /// A folder that holds containers of the system's own, which are counted and left alone.

@@ -1,0 +1,74 @@
+internal import Codecs
+
+/// Where one blob lies: an entry of a pack's contents and of an index, 48 bytes in both
+/// (docs/repository-format.md, "Blob entry").
+struct BlobRecord: Hashable, Sendable {
+  var digest: Digest
+  var kind: BlobKind
+  /// The pack's place in the index's table; 0 in a pack's own contents.
+  var pack: UInt32
+  var frame: UInt16
+  /// First byte within the frame's plain bytes.
+  var offset: UInt32
+  var length: UInt32
+
+  /// Bytes of an entry.
+  static let size = 48
+
+  var id: BlobID { BlobID(kind: kind, digest: digest) }
+
+  /// Appends the entry: hash 32, pack 4, frame 2, kind 1, flags 1, offset 4, length 4.
+  func encode(into bytes: inout [UInt8]) {
+    digest.append(to: &bytes)
+    bytes.append(littleEndian: pack)
+    bytes.append(littleEndian: frame)
+    bytes.append(kind.rawValue)
+    bytes.append(0)
+    bytes.append(littleEndian: offset)
+    bytes.append(littleEndian: length)
+  }
+
+  /// Reads the entry at an offset with 48 bytes behind it; nothing where kind, flags or length
+  /// are not the format's.
+  init?(_ bytes: [UInt8], at start: Int) {
+    guard let kind = BlobKind(rawValue: bytes[start + 38]), bytes[start + 39] == 0 else {
+      return nil
+    }
+    digest = bytes.digest(at: start)
+    self.kind = kind
+    pack = bytes.integer(at: start + 32, as: UInt32.self)
+    frame = bytes.integer(at: start + 36, as: UInt16.self)
+    offset = bytes.integer(at: start + 40, as: UInt32.self)
+    length = bytes.integer(at: start + 44, as: UInt32.self)
+    guard length > 0, length <= FormatLimit.blob else { return nil }
+  }
+
+  init(id: BlobID, pack: UInt32 = 0, frame: UInt16 = 0, offset: UInt32, length: UInt32) {
+    digest = id.digest
+    kind = id.kind
+    self.pack = pack
+    self.frame = frame
+    self.offset = offset
+    self.length = length
+  }
+
+  /// Whether the blob lies within a frame of `plain` bytes.
+  func fits(in plain: UInt32) -> Bool { UInt64(offset) + UInt64(length) <= UInt64(plain) }
+}
+
+/// Where one frame lies in its pack.
+public struct FramePlace: Hashable, Sendable {
+  /// First byte in the pack as stored.
+  public let offset: UInt64
+  /// Bytes as stored.
+  public let stored: UInt32
+  /// Bytes when decoded.
+  public let plain: UInt32
+
+  /// Makes a place.
+  public init(offset: UInt64, stored: UInt32, plain: UInt32) {
+    self.offset = offset
+    self.stored = stored
+    self.plain = plain
+  }
+}

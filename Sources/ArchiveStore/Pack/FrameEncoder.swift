@@ -1,0 +1,48 @@
+internal import Codecs
+
+/// Compresses a frame's plain bytes, each frame decoded and compared before it is given.
+///
+/// Holds about 10 MB between frames; each thread needs its own.
+struct FrameEncoder: ~Copyable {
+  /// Higher levels cost more time than they save bytes on app data.
+  static let level = 3
+  /// For what a sample shows not to compress.
+  static let cheapestLevel = -1
+
+  private var compressor: ZstdCompressor
+  private var decompressor: ZstdDecompressor
+  private var probe: CompressionProbe
+  private var check: [UInt8] = []
+
+  init() throws(StoreError) {
+    let compressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+      try ZstdCompressor(level: Self.level)
+    }
+    let decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+      try ZstdDecompressor()
+    }
+    let probe = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+      try CompressionProbe()
+    }
+    self.compressor = compressor
+    self.decompressor = decompressor
+    self.probe = probe
+  }
+
+  /// The stored bytes of a frame.
+  mutating func encode(_ plain: [UInt8]) throws(StoreError) -> [UInt8] {
+    let level = probe.isIncompressible(plain.span) ? Self.cheapestLevel : Self.level
+    var stored: [UInt8] = []
+    do {
+      try compressor.compress(plain.span, level: level, appendingTo: &stored)
+      check.removeAll(keepingCapacity: true)
+      try decompressor.decompress(stored.span, limit: plain.count, appendingTo: &check)
+    } catch { throw .codec(error, "a frame") }
+    guard check == plain else {
+      throw StoreError(
+        .system, "store", "a frame", "it decodes to other bytes than were compressed",
+        hint: "check the machine's memory")
+    }
+    return stored
+  }
+}

@@ -1,0 +1,13 @@
+/// A finished frame: whole tar members, compressed and proved, with the places of their blobs.
+struct PackFrame: Sendable {
+  let stored: [UInt8]
+  let plain: Int
+  let blobs: [Blob]
+
+  /// A blob within plain bytes: of a frame, or of a member that is to come into one.
+  struct Blob: Hashable, Sendable {
+    let id: BlobID
+    let offset: Int
+    let length: Int
+  }
+}

@@ -1,0 +1,95 @@
+internal import Codecs
+public import SystemIO
+
+extension RepositoryReader {
+  /// Gives the entries of a folder, sorted by the bytes of their names.
+  public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
+    let folder = try openFolder(tree)
+    var entries: [TreeEntry] = []
+    for number in 0..<folder.pages { entries += try page(number, of: folder).entries }
+    return entries
+  }
+
+  /// Gives the entries of a folder one by one, page by page.
+  public func forEachEntry(
+    of tree: TreeReference, _ body: (TreeEntry) throws -> Void
+  ) throws {
+    let folder = try openFolder(tree)
+    for number in 0..<folder.pages {
+      for entry in try page(number, of: folder).entries { try body(entry) }
+    }
+  }
+
+  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere.
+  public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
+    var tree = tree
+    var found: TreeEntry?
+    for name in path.components {
+      if let above = found {
+        guard case .directory(let next) = above.node else { return nil }
+        tree = next
+      }
+      guard let entry = try entry(named: name, in: tree) else { return nil }
+      found = entry
+    }
+    return found
+  }
+
+  private func entry(
+    named name: ByteString, in tree: TreeReference
+  ) throws(StoreError) -> TreeEntry? {
+    let folder = try openFolder(tree)
+    guard let number = folder.page(for: name) else { return nil }
+    return try page(number, of: folder).entries.first { $0.name == name }
+  }
+
+  /// A folder whose blob is read: the entries of its only page, or the table of its pages.
+  struct OpenFolder {
+    let reference: TreeReference
+    let blob: TreeBlob
+    /// Bytes of the blob, for who holds several folders.
+    let size: Int
+
+    var pages: Int {
+      switch blob {
+      case .page: 1
+      case .table(let pages): pages.count
+      }
+    }
+
+    /// The page that a name would be on.
+    func page(for name: ByteString) -> Int? {
+      switch blob {
+      case .page: 0
+      case .table(let pages): pages.firstIndex { !($0.last < name) }
+      }
+    }
+  }
+
+  func openFolder(_ tree: TreeReference) throws(StoreError) -> OpenFolder {
+    let id = BlobID(kind: .tree, digest: tree.digest)
+    let (frame, range) = try find(id)
+    let blob = try TreeCoding.decode(Array(frame[range]), object: "\(id)")
+    return OpenFolder(reference: tree, blob: blob, size: range.count)
+  }
+
+  /// The entries of a page, which lie between the page before and the name that the table has,
+  /// and how many bytes it takes.
+  func page(
+    _ number: Int, of folder: OpenFolder
+  ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
+    let pages: [TreePage]
+    switch folder.blob {
+    case .page(let entries): return (entries, 0)
+    case .table(let table): pages = table
+    }
+    let opened = try openFolder(TreeReference(pages[number].digest))
+    guard case .page(let entries) = opened.blob, let first = entries.first?.name,
+      entries.last?.name == pages[number].last, number == 0 || pages[number - 1].last < first
+    else {
+      throw .damaged(
+        "tree blob \(pages[number].digest.hex)", "it is not the page that its folder names")
+    }
+    return (entries, opened.size)
+  }
+}

@@ -1,0 +1,40 @@
+internal import Codecs
+internal import SystemIO
+
+/// The packs that prune has given notice to: no writer relies on what they hold.
+struct CondemnedObject {
+  let packs: [Digest]
+
+  static let format = "sandboxctl-condemned"
+
+  /// Reads one; nothing when it is gone meanwhile, and its packs with it.
+  static func load(
+    _ name: ByteString, from storage: any Storage
+  ) throws(StoreError) -> CondemnedObject? {
+    let path = RepositoryLayout.condemned.appending(name)
+    do {
+      return try CondemnedObject(
+        try storage.load(path, limit: FormatLimit.contents), object: path.description)
+    } catch {
+      if error.code == .missing { return nil }
+      throw error
+    }
+  }
+
+  init(_ text: [UInt8], object: String) throws(StoreError) {
+    let json: JSON
+    do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
+    let fields = JSONFields(json: json, object: object)
+    guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
+      throw StoreError(
+        .unsupported, "use", object, "it is not a list of condemned packs of version 1",
+        hint: "use a newer sandboxctl")
+    }
+    packs = try fields.elements("packs") { field throws(StoreError) in
+      guard let id = field.json.string.flatMap({ Digest(hex: $0) }) else {
+        throw fields.fault("packs", "an array of pack ids")
+      }
+      return id
+    }
+  }
+}

@@ -1,0 +1,42 @@
+extension Repository {
+  /// `README.txt`: how to get one's files back without this program.
+  static let readme = """
+    This folder is a backup repository of sandboxctl, format version 1.
+    Do not change, rename or remove anything in it by hand.
+
+    With sandboxctl:
+
+      sandboxctl snapshots --repo .
+      sandboxctl restore latest --to /some/folder --repo .
+
+    Without it, everything here opens with standard programs:
+
+      packs/??/*.tar.zst   your files: ordinary tar archives, compressed by zstd
+      index/*.index        where each piece of a file lies; can be made again from the packs
+      snapshots/*.json     one backup each: JSON
+
+    Is everything whole? Each pack, index and snapshot is named by its own checksum:
+
+      b2sum -l 256 packs/ab/abcd....tar.zst        prints the name
+      zstd -t packs/??/*.tar.zst                   finds damage
+
+    What is in the packs, and getting it out:
+
+      for p in packs/??/*.tar.zst; do zstd -dc "$p" | tar -tv; done
+      for p in packs/??/*.tar.zst; do zstd -dc "$p" | tar -x -C /some/folder; done
+
+    Files of up to 8 MiB that were new when they were stored come out at their paths
+    (apps/..., groups/..., folders/...). If a file is in several packs, each is one of
+    its versions: extract the packs in the order of their times to end with the newest.
+    Larger files come out in parts, named by their place in the file:
+
+      cat .sandboxctl/parts/PATH/* > PATH
+
+    joins the parts of a file that was new. A file that changed later has only its changed
+    parts in later packs; put each at the place in the file that its name says, in hexadecimal.
+
+    .sandboxctl/trees holds the directories (names, owners, modes, times, and which pieces
+    a file is made of) as CBOR, RFC 8949. .sandboxctl/contents lists each pack's pieces.
+
+    """
+}

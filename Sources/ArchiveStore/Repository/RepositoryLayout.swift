@@ -1,0 +1,44 @@
+internal import Codecs
+internal import SystemIO
+
+/// The places of a repository's objects (docs/repository-format.md, "Layout").
+enum RepositoryLayout {
+  static let settings = ObjectPath.root.appending("repository.json")
+  static let readme = ObjectPath.root.appending("README.txt")
+  static let reserve = ObjectPath.root.appending("reserve")
+  static let packs = ObjectPath.root.appending("packs")
+  static let indexes = ObjectPath.root.appending("index")
+  static let snapshots = ObjectPath.root.appending("snapshots")
+  static let condemned = ObjectPath.root.appending("condemned")
+  static let leases = ObjectPath.root.appending("leases")
+
+  /// The folders of a new repository's root.
+  static let folders: [ByteString] = [
+    "condemned", "index", "keys", "leases", "packs", "pins", "snapshots",
+  ]
+
+  /// The folders that packs lie in: 00 to ff.
+  static let packFolders: [ByteString] = (0..<256).map { ByteString(Hex.encode([UInt8($0)])) }
+
+  static let reserveSize = 4 << 20
+
+  static func pack(_ id: Digest) -> ObjectPath {
+    let hex = id.hex
+    return packs.appending(ByteString(String(hex.prefix(2))))
+      .appending(ByteString(hex + ".tar.zst"))
+  }
+
+  static func index(_ id: Digest) -> ObjectPath {
+    indexes.appending(ByteString(id.hex + ".index"))
+  }
+
+  static func snapshot(_ id: Digest) -> ObjectPath {
+    snapshots.appending(ByteString(id.hex + ".json"))
+  }
+
+  /// The id in an object's file name; nothing when the name is not one of that kind.
+  static func id(_ name: ByteString, suffix: String) -> Digest? {
+    guard let text = name.utf8, text.hasSuffix(suffix) else { return nil }
+    return Digest(hex: text.dropLast(suffix.count))
+  }
+}

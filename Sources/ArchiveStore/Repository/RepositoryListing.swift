@@ -1,0 +1,43 @@
+internal import Codecs
+internal import SystemIO
+
+/// What a repository holds, listed in the order that a writer must keep: condemned objects, index,
+/// packs, snapshots. A pack that is listed and not condemned stays while the lease is held.
+struct RepositoryListing {
+  var condemnedPacks: Set<Digest> = []
+  var indexes: [Digest] = []
+  var packs: Set<Digest> = []
+  var snapshots: [Digest] = []
+
+  /// Lists for a writer, which notes in its lease each condemned object that it has seen.
+  init(_ storage: any Storage, lease: Lease) throws(StoreError) {
+    for name in try storage.list(RepositoryLayout.condemned) {
+      guard let id = name.utf8.flatMap({ $0.hasSuffix(".json") ? $0.dropLast(5) : nil }) else {
+        continue
+      }
+      guard let object = try CondemnedObject.load(name, from: storage) else { continue }
+      condemnedPacks.formUnion(object.packs)
+      try lease.noteSeen(String(id))
+    }
+    indexes = try Self.indexes(storage)
+    for folder in RepositoryLayout.packFolders {
+      let path = RepositoryLayout.packs.appending(folder)
+      for name in try storage.list(path) {
+        if let id = RepositoryLayout.id(name, suffix: ".tar.zst") { packs.insert(id) }
+      }
+    }
+    snapshots = try Self.snapshots(storage)
+  }
+
+  static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
+    try storage.list(RepositoryLayout.indexes).compactMap {
+      RepositoryLayout.id($0, suffix: ".index")
+    }
+  }
+
+  static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
+    try storage.list(RepositoryLayout.snapshots).compactMap {
+      RepositoryLayout.id($0, suffix: ".json")
+    }
+  }
+}

@@ -1,0 +1,104 @@
+internal import Codecs
+internal import SystemIO
+
+/// Reads the members of a JSON object and names, in its errors, the one that is not as it must be.
+struct JSONFields {
+  let json: JSON
+  /// The stored object that the text is of.
+  let object: String
+
+  func fault(_ name: String, _ expected: String) -> StoreError {
+    .damaged(object, "its member \"\(name)\" is not \(expected)")
+  }
+
+  func string(_ name: String) throws(StoreError) -> String {
+    guard let value = json[name]?.string else { throw fault(name, "a string") }
+    return value
+  }
+
+  func string(_ name: String, default value: String) throws(StoreError) -> String {
+    json[name] == nil ? value : try string(name)
+  }
+
+  /// An integer from 0 on.
+  func count(_ name: String) throws(StoreError) -> UInt64 {
+    guard let value = json[name]?.integer, value >= 0 else { throw fault(name, "a count") }
+    return UInt64(value)
+  }
+
+  func count(_ name: String, default value: UInt64) throws(StoreError) -> UInt64 {
+    json[name] == nil ? value : try count(name)
+  }
+
+  func digest(_ name: String) throws(StoreError) -> Digest {
+    guard let digest = Digest(hex: try string(name)) else {
+      throw fault(name, "a hash of 64 hexadecimal digits")
+    }
+    return digest
+  }
+
+  func digestIfPresent(_ name: String) throws(StoreError) -> Digest? {
+    json[name] == nil ? nil : try digest(name)
+  }
+
+  /// A path's text, or its bytes from the member of that name with `_b64` behind it.
+  func path(_ name: String) throws(StoreError) -> ByteString {
+    if let text = json[name + "_b64"]?.string {
+      guard let bytes = Base64.decode(text) else { throw fault(name + "_b64", "base64") }
+      return ByteString(bytes)
+    }
+    return ByteString(try string(name))
+  }
+
+  func strings(_ name: String) throws(StoreError) -> [String] {
+    try elements(name) { field throws(StoreError) in
+      guard let text = field.json.string else { throw fault(name, "an array of strings") }
+      return text
+    }
+  }
+
+  /// A member that is an object.
+  func fields(_ name: String) throws(StoreError) -> JSONFields {
+    guard let value = json[name], value.members != nil else { throw fault(name, "an object") }
+    return JSONFields(json: value, object: object)
+  }
+
+  /// The elements of an array; none when it is missing.
+  func elements<Element>(
+    _ name: String, _ read: (JSONFields) throws(StoreError) -> Element
+  ) throws(StoreError) -> [Element] {
+    guard let value = json[name] else { return [] }
+    guard let array = value.array else { throw fault(name, "an array") }
+    var elements: [Element] = []
+    elements.reserveCapacity(array.count)
+    for element in array { elements.append(try read(JSONFields(json: element, object: object))) }
+    return elements
+  }
+}
+
+extension [JSON.Member] {
+  /// Adds a member unless it has its default.
+  mutating func add(_ name: String, _ value: JSON, unless isDefault: Bool = false) {
+    if !isDefault { append(JSON.Member(name, value)) }
+  }
+
+  /// Adds a path as text, and as base64 too where its bytes are not UTF-8.
+  mutating func add(_ name: String, path: ByteString) {
+    if let text = path.utf8 {
+      add(name, .string(text))
+    } else {
+      add(name, .string(path.description))
+      add(name + "_b64", .string(Base64.encode(path.bytes)))
+    }
+  }
+}
+
+extension JSON {
+  /// An integer of a count.
+  static func count(_ value: UInt64) -> JSON { .integer(Int64(clamping: value)) }
+
+  /// An array of what the values become.
+  static func array<Value>(_ values: [Value], _ make: (Value) -> JSON) -> JSON {
+    .array(values.map(make))
+  }
+}

@@ -1,0 +1,78 @@
+public import Codecs
+internal import SystemIO
+
+/// All snapshots of a repository.
+public struct SnapshotListing: Sendable {
+  /// The oldest first; of equal times by id.
+  public var snapshots: [StoredSnapshot] = []
+  /// What could not be read, one error for each.
+  public var damaged: [StoreError] = []
+}
+
+extension Repository {
+  /// Lists and reads all snapshots. One that is damaged does not stop the others.
+  public func snapshots() throws(StoreError) -> SnapshotListing {
+    var listing = SnapshotListing()
+    for id in try RepositoryListing.snapshots(storage) {
+      do {
+        listing.snapshots.append(try snapshot(id))
+      } catch {
+        // One that is gone was removed since the listing.
+        if error.code != .missing { listing.damaged.append(error) }
+      }
+    }
+    listing.snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
+    return listing
+  }
+
+  /// Reads one snapshot.
+  public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
+    let path = RepositoryLayout.snapshot(id)
+    return try StoredSnapshot(id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+  }
+
+  /// Finds the snapshot that a text names: `latest`, `latest~2` for the second before it (both of
+  /// those that `isMeant`), or at least four hexadecimal digits of an id.
+  ///
+  /// - Throws: `noSnapshot` where none is meant or several are.
+  public func snapshot(
+    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+  ) throws(StoreError) -> StoredSnapshot {
+    if let back = Self.stepsBack(text) {
+      let all = try snapshots().snapshots.filter { isMeant($0.snapshot) }
+      guard back < all.count else {
+        let found = all.isEmpty ? "there is none" : "there are only \(all.count)"
+        throw noSnapshot(text, found)
+      }
+      return all[all.count - 1 - back]
+    }
+    let digits = text.lowercased()
+    guard digits.utf8.count >= 4, digits.utf8.allSatisfy(Self.isHexadecimal) else {
+      throw noSnapshot(text, "it is neither \"latest\" nor at least four digits of an id")
+    }
+    let ids = try RepositoryListing.snapshots(storage).filter { $0.hex.hasPrefix(digits) }
+    guard let id = ids.first else { throw noSnapshot(text, "no snapshot's id begins so") }
+    guard ids.count == 1 else {
+      let names = ids.map { $0.hex.prefix(12) }.joined(separator: ", ")
+      throw noSnapshot(text, "several snapshots' ids begin so: \(names)")
+    }
+    return try snapshot(id)
+  }
+
+  private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+    StoreError(.noSnapshot, "find the snapshot", text, reason, hint: "list them with snapshots")
+  }
+
+  private static func isHexadecimal(_ digit: UInt8) -> Bool {
+    (0x30...0x39).contains(digit) || (0x61...0x66).contains(digit)
+  }
+
+  /// 0 for `latest`, 2 for `latest~2`; nothing for any other text.
+  private static func stepsBack(_ text: String) -> Int? {
+    if text == "latest" { return 0 }
+    guard text.hasPrefix("latest~"), let back = Int(text.dropFirst(7)), back >= 0 else {
+      return nil
+    }
+    return back
+  }
+}

@@ -1,0 +1,155 @@
+internal import Codecs
+internal import SystemIO
+
+extension StoredSnapshot {
+  /// Reads a stored snapshot whose bytes are held against its id first.
+  init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
+    let object = "snapshots/\(id.hex).json"
+    guard Blake2b.hash(bytes) == id else {
+      throw .damaged(object, "its bytes are not those that its name was made of")
+    }
+    let line = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
+    self.init(id: id, snapshot: try Snapshot(line: line, object: object))
+  }
+}
+
+extension Snapshot {
+  /// The members that this version knows; all others are kept as they are.
+  private static let known: Set<String> = [
+    "format", "version", "repository", "source", "sequence", "time", "host", "user", "device",
+    "scope", "reason", "apps", "policy", "tree", "parent", "tags", "program", "totals", "classes",
+    "users", "groups", "left_out", "unreadable", "warnings", "mounts", "databases", "duration_ms",
+    "original",
+  ]
+
+  /// Reads line 1.
+  init(line: [UInt8], object: String) throws(StoreError) {
+    let json: JSON
+    do {
+      json = try JSON(parsing: line, limits: .init(bytes: FormatLimit.snapshot, depth: 16))
+    } catch { throw .damaged(object, error.description) }
+    let fields = JSONFields(json: json, object: object)
+    try Self.requireVersion(fields)
+    guard let time = Timestamp(rfc3339: try fields.string("time")) else {
+      throw fields.fault("time", "a time of RFC 3339")
+    }
+    let policy = try fields.fields("policy")
+    self.init(
+      repository: try fields.digest("repository"), source: try fields.digest("source"),
+      sequence: try fields.count("sequence"), time: time, host: try fields.string("host"),
+      user: try fields.string("user"), device: try DeviceRecord(fields.fields("device")),
+      scope: try Scope(fields.fields("scope")),
+      reason: Reason(rawValue: try fields.string("reason")),
+      policy: PolicyRecord(name: try policy.string("name"), digest: try policy.digest("digest")),
+      tree: TreeReference(try fields.digest("tree")), program: try fields.string("program"))
+    try readRest(fields)
+    unknown = (json.members ?? []).filter { !Self.known.contains($0.name) }
+  }
+
+  private static func requireVersion(_ fields: JSONFields) throws(StoreError) {
+    guard try fields.string("format") == format else {
+      throw .damaged(fields.object, "it is not a snapshot of sandboxctl")
+    }
+    let version = try fields.count("version")
+    guard version == Self.version else {
+      throw StoreError(
+        .unsupported, "use", fields.object, "version \(version) of snapshots is not known",
+        hint: "use a newer sandboxctl")
+    }
+  }
+
+  private mutating func readRest(_ fields: JSONFields) throws(StoreError) {
+    apps = try fields.elements("apps") { field throws(StoreError) in try AppRecord(field) }
+    parent = try fields.digestIfPresent("parent")
+    tags = try fields.strings("tags")
+    totals = try Totals(fields.fields("totals"))
+    classes = try fields.elements("classes") { field throws(StoreError) in
+      ClassRun(path: try field.path("path"), name: try field.string("class"))
+    }
+    users = try fields.elements("users") { field throws(StoreError) in try NameRecord(field) }
+    groups = try fields.elements("groups") { field throws(StoreError) in try NameRecord(field) }
+    leftOut = try fields.elements("left_out") { field throws(StoreError) in
+      LeftOut(
+        path: try field.path("path"), rule: try field.string("rule"),
+        files: try field.count("files"), bytes: try field.count("bytes"))
+    }
+    unreadable = try fields.elements("unreadable") { field throws(StoreError) in
+      try PathNote(field)
+    }
+    warnings = try fields.elements("warnings") { field throws(StoreError) in try PathNote(field) }
+    mounts = try fields.elements("mounts") { field throws(StoreError) in try field.path("path") }
+    databases = try fields.elements("databases") { field throws(StoreError) in
+      DatabaseRecord(path: try field.path("path"), how: try field.string("how"))
+    }
+    durationMilliseconds = try fields.count("duration_ms", default: 0)
+    if fields.json["original"] != nil {
+      let original = try fields.fields("original")
+      self.original = Original(
+        repository: try original.digest("repository"), id: try original.digest("id"))
+    }
+  }
+}
+
+extension Scope {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    switch try fields.string("kind") {
+    case "device": self = .device
+    case "apps": self = .apps(try fields.strings("apps"))
+    default: throw fields.fault("kind", "\"device\" or \"apps\"")
+    }
+  }
+}
+
+extension DeviceRecord {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      identity: try fields.string("identity"), platform: try fields.string("platform"),
+      layout: try fields.string("layout"), root: try fields.path("root"),
+      osVersion: fields.json["os_version"]?.string,
+      containers: try fields.elements("containers") { field throws(StoreError) in
+        ContainerRecord(
+          path: try field.path("path"), uuid: field.json["uuid"]?.string,
+          realPath: try field.path("real_path"))
+      })
+  }
+}
+
+extension AppRecord {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      identifier: try fields.string("id"), name: fields.json["name"]?.string,
+      version: fields.json["version"]?.string, build: fields.json["build"]?.string,
+      containers: try fields.elements("containers") { field throws(StoreError) in
+        try field.path("path")
+      })
+  }
+}
+
+extension Totals {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    entries = try fields.count("entries")
+    files = try fields.count("files")
+    bytes = try fields.count("bytes")
+    stored = try fields.count("stored", default: 0)
+    classes = try fields.elements("classes") { field throws(StoreError) in
+      ClassTotal(
+        name: try field.string("name"), files: try field.count("files"),
+        bytes: try field.count("bytes"))
+    }
+  }
+}
+
+extension NameRecord {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    guard let id = UInt32(exactly: try fields.count("id")) else {
+      throw fields.fault("id", "a number of 32 bits")
+    }
+    self.init(id: id, name: try fields.string("name"))
+  }
+}
+
+extension PathNote {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    self.init(path: try fields.path("path"), note: try fields.string("note"))
+  }
+}

@@ -1,0 +1,145 @@
+internal import Codecs
+internal import SystemIO
+
+extension Snapshot {
+  /// The stored bytes: line 1, JSON.
+  func encode() -> [UInt8] {
+    var members = identityMembers()
+    members.add("apps", .array(apps) { $0.json }, unless: apps.isEmpty)
+    members.add("policy", ["name": .string(policy.name), "digest": .string(policy.digest.hex)])
+    members.add("tree", .string(tree.digest.hex))
+    if let parent { members.add("parent", .string(parent.hex)) }
+    members.add("tags", .array(tags) { .string($0) }, unless: tags.isEmpty)
+    members.add("program", .string(program))
+    members.add("totals", totals.json)
+    members += findingMembers()
+    members.add("duration_ms", .count(durationMilliseconds))
+    if let original {
+      members.add(
+        "original",
+        ["repository": .string(original.repository.hex), "id": .string(original.id.hex)])
+    }
+    return JSON.object(members + unknown).compactBytes + [UInt8(ascii: "\n")]
+  }
+
+  private func identityMembers() -> [JSON.Member] {
+    var members: [JSON.Member] = []
+    members.add("format", .string(Self.format))
+    members.add("version", .count(Self.version))
+    members.add("repository", .string(repository.hex))
+    members.add("source", .string(source.hex))
+    members.add("sequence", .count(sequence))
+    members.add("time", .string(time.rfc3339))
+    members.add("host", .string(host))
+    members.add("user", .string(user))
+    members.add("device", device.json)
+    members.add("scope", scope.json)
+    members.add("reason", .string(reason.rawValue))
+    return members
+  }
+
+  private func findingMembers() -> [JSON.Member] {
+    var members: [JSON.Member] = []
+    members.add("classes", .array(classes) { $0.json }, unless: classes.isEmpty)
+    members.add("users", .array(users) { $0.json }, unless: users.isEmpty)
+    members.add("groups", .array(groups) { $0.json }, unless: groups.isEmpty)
+    members.add("left_out", .array(leftOut) { $0.json }, unless: leftOut.isEmpty)
+    members.add("unreadable", .array(unreadable) { $0.json }, unless: unreadable.isEmpty)
+    members.add("warnings", .array(warnings) { $0.json }, unless: warnings.isEmpty)
+    members.add(
+      "mounts", .array(mounts) { .pathObject($0) }, unless: mounts.isEmpty)
+    members.add("databases", .array(databases) { $0.json }, unless: databases.isEmpty)
+    return members
+  }
+}
+
+extension JSON {
+  /// An object with a path, and more members behind it.
+  fileprivate static func pathObject(_ path: ByteString, _ more: [JSON.Member] = []) -> JSON {
+    var members: [JSON.Member] = []
+    members.add("path", path: path)
+    return .object(members + more)
+  }
+}
+
+extension Scope {
+  fileprivate var json: JSON {
+    switch self {
+    case .device: ["kind": "device"]
+    case .apps(let apps): ["kind": "apps", "apps": .array(apps) { .string($0) }]
+    }
+  }
+}
+
+extension DeviceRecord {
+  fileprivate var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("identity", .string(identity))
+    members.add("platform", .string(platform))
+    members.add("layout", .string(layout))
+    members.add("root", path: root)
+    if let osVersion { members.add("os_version", .string(osVersion)) }
+    members.add("containers", .array(containers) { $0.json }, unless: containers.isEmpty)
+    return .object(members)
+  }
+}
+
+extension ContainerRecord {
+  fileprivate var json: JSON {
+    var more: [JSON.Member] = []
+    if let uuid { more.add("uuid", .string(uuid)) }
+    more.add("real_path", path: realPath)
+    return .pathObject(path, more)
+  }
+}
+
+extension AppRecord {
+  fileprivate var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("id", .string(identifier))
+    if let name { members.add("name", .string(name)) }
+    if let version { members.add("version", .string(version)) }
+    if let build { members.add("build", .string(build)) }
+    members.add("containers", .array(containers) { .pathObject($0) }, unless: containers.isEmpty)
+    return .object(members)
+  }
+}
+
+extension Totals {
+  fileprivate var json: JSON {
+    let classes = JSON.array(classes) {
+      ["name": .string($0.name), "files": .count($0.files), "bytes": .count($0.bytes)]
+    }
+    return [
+      "entries": .count(entries), "files": .count(files), "bytes": .count(bytes),
+      "stored": .count(stored), "classes": classes,
+    ]
+  }
+}
+
+extension ClassRun {
+  fileprivate var json: JSON { .pathObject(path, [JSON.Member("class", .string(name))]) }
+}
+
+extension NameRecord {
+  fileprivate var json: JSON { ["id": .integer(Int64(id)), "name": .string(name)] }
+}
+
+extension LeftOut {
+  fileprivate var json: JSON {
+    .pathObject(
+      path,
+      [
+        JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),
+        JSON.Member("bytes", .count(bytes)),
+      ])
+  }
+}
+
+extension PathNote {
+  fileprivate var json: JSON { .pathObject(path, [JSON.Member("note", .string(note))]) }
+}
+
+extension DatabaseRecord {
+  fileprivate var json: JSON { .pathObject(path, [JSON.Member("how", .string(how))]) }
+}

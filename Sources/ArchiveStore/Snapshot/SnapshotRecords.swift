@@ -1,0 +1,204 @@
+public import Codecs
+public import SystemIO
+
+/// What of a device a snapshot is of.
+public enum Scope: Hashable, Sendable {
+  case device
+  /// Only these apps, by identifier.
+  case apps([String])
+}
+
+/// Why a snapshot was made; a word, so that one of a newer version is kept.
+public struct Reason: RawRepresentable, Hashable, Sendable {
+  public let rawValue: String
+
+  /// Makes a reason of its word.
+  public init(rawValue: String) { self.rawValue = rawValue }
+
+  public static let manual = Reason(rawValue: "manual")
+  public static let scheduled = Reason(rawValue: "scheduled")
+  public static let preUpdate = Reason(rawValue: "pre-update")
+  public static let preRestore = Reason(rawValue: "pre-restore")
+  public static let preRollback = Reason(rawValue: "pre-rollback")
+  public static let uninstall = Reason(rawValue: "uninstall")
+}
+
+/// The device that was backed up.
+public struct DeviceRecord: Hashable, Sendable {
+  /// What tells it from every other device.
+  public var identity: String
+  public var platform: String
+  public var layout: String
+  /// Its root folder.
+  public var root: ByteString
+  public var osVersion: String?
+  public var containers: [ContainerRecord]
+
+  /// Makes a record.
+  public init(
+    identity: String, platform: String, layout: String, root: ByteString,
+    osVersion: String? = nil, containers: [ContainerRecord] = []
+  ) {
+    self.identity = identity
+    self.platform = platform
+    self.layout = layout
+    self.root = root
+    self.osVersion = osVersion
+    self.containers = containers
+  }
+}
+
+/// A container and where it lay.
+public struct ContainerRecord: Hashable, Sendable {
+  /// Its logical path.
+  public var path: ByteString
+  public var uuid: String?
+  /// Its real path on the device at the time.
+  public var realPath: ByteString
+
+  /// Makes a record.
+  public init(path: ByteString, uuid: String? = nil, realPath: ByteString) {
+    self.path = path
+    self.uuid = uuid
+    self.realPath = realPath
+  }
+}
+
+/// An app that was backed up.
+public struct AppRecord: Hashable, Sendable {
+  public var identifier: String
+  public var name: String?
+  public var version: String?
+  public var build: String?
+  /// The logical paths of its containers.
+  public var containers: [ByteString]
+
+  /// Makes a record.
+  public init(
+    identifier: String, name: String? = nil, version: String? = nil, build: String? = nil,
+    containers: [ByteString] = []
+  ) {
+    self.identifier = identifier
+    self.name = name
+    self.version = version
+    self.build = build
+    self.containers = containers
+  }
+}
+
+/// The policy that decided.
+public struct PolicyRecord: Hashable, Sendable {
+  public var name: String
+  /// Of all its layers.
+  public var digest: Digest
+
+  /// Makes a record.
+  public init(name: String, digest: Digest) {
+    self.name = name
+    self.digest = digest
+  }
+}
+
+/// Counts and bytes of what a snapshot holds.
+public struct Totals: Hashable, Sendable {
+  public var entries: UInt64 = 0
+  public var files: UInt64 = 0
+  /// Bytes of the files' contents; a hard-linked file counts once.
+  public var bytes: UInt64 = 0
+  /// Bytes that this run added to the packs.
+  public var stored: UInt64 = 0
+  public var classes: [ClassTotal] = []
+
+  /// Makes totals of nothing.
+  public init() {}
+}
+
+/// What a snapshot holds of one data class.
+public struct ClassTotal: Hashable, Sendable {
+  public var name: String
+  public var files: UInt64
+  public var bytes: UInt64
+
+  /// Makes a total.
+  public init(name: String, files: UInt64, bytes: UInt64) {
+    self.name = name
+    self.files = files
+    self.bytes = bytes
+  }
+}
+
+/// The data class of a path and all after it in the order of the tree, up to the next run.
+public struct ClassRun: Hashable, Sendable {
+  public var path: ByteString
+  public var name: String
+
+  /// Makes a run.
+  public init(path: ByteString, name: String) {
+    self.path = path
+    self.name = name
+  }
+}
+
+/// A number of an owner or a group and its name.
+public struct NameRecord: Hashable, Sendable {
+  public var id: UInt32
+  public var name: String
+
+  /// Makes a record.
+  public init(id: UInt32, name: String) {
+    self.id = id
+    self.name = name
+  }
+}
+
+/// What a rule kept out of the snapshot.
+public struct LeftOut: Hashable, Sendable {
+  public var path: ByteString
+  public var rule: String
+  public var files: UInt64
+  public var bytes: UInt64
+
+  /// Makes a record.
+  public init(path: ByteString, rule: String, files: UInt64, bytes: UInt64) {
+    self.path = path
+    self.rule = rule
+    self.files = files
+    self.bytes = bytes
+  }
+}
+
+/// A path and what is to be said of it.
+public struct PathNote: Hashable, Sendable {
+  public var path: ByteString
+  public var note: String
+
+  /// Makes a note.
+  public init(path: ByteString, note: String) {
+    self.path = path
+    self.note = note
+  }
+}
+
+/// A database and how it was captured.
+public struct DatabaseRecord: Hashable, Sendable {
+  public var path: ByteString
+  public var how: String
+
+  /// Makes a record.
+  public init(path: ByteString, how: String) {
+    self.path = path
+    self.how = how
+  }
+}
+
+/// The snapshot that a copy was made of.
+public struct Original: Hashable, Sendable {
+  public var repository: Digest
+  public var id: SnapshotID
+
+  /// Makes a record.
+  public init(repository: Digest, id: SnapshotID) {
+    self.repository = repository
+    self.id = id
+  }
+}

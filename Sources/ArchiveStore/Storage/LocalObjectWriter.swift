@@ -1,0 +1,89 @@
+internal import Codecs
+internal import SystemIO
+
+/// A file in the lease folder that becomes an object by one rename.
+///
+/// Not for two threads at once. The temporary is named by its path from the storage's root, not by
+/// a handle on the lease folder, so that the rename fails when the lease was taken away. When the
+/// disk refuses to keep the file, the kernel may have dropped its pages and would call the next
+/// fsync a success; so the same descriptor is never synced again: the bytes are copied once into a
+/// new file, proved by their hash, and that one is synced.
+final class LocalObjectWriter: ObjectWriter {
+  private let storage: LocalStorage
+  private let folder: ByteString
+  private var name: ByteString
+  private var file: Descriptor
+  private var size: UInt64 = 0
+  private var isPresent = true
+
+  init(storage: LocalStorage, folder path: ObjectPath) throws(SystemError) {
+    self.storage = storage
+    folder = path.components.reduce("") { $0.appending($1) }
+    name = folder.appending(storage.nextTemporary())
+    file = try storage.root.create(name, permissions: 0o600)
+  }
+
+  deinit {
+    if isPresent { try? storage.root.remove(name) }
+  }
+
+  func append(_ bytes: [UInt8]) throws(StoreError) {
+    do { try file.write(bytes) } catch { throw .system(error) }
+    size += UInt64(bytes.count)
+  }
+
+  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
+    do {
+      try settle(path)
+    } catch {
+      guard error.operation == .sync else { throw .system(error) }
+      do {
+        try makeAgain(digest)
+        try settle(path)
+      } catch { throw .system(error) }
+    }
+  }
+
+  func discard() {
+    guard isPresent else { return }
+    isPresent = false
+    try? storage.root.remove(name)
+  }
+
+  /// Content to the disk, name into place, name to the disk.
+  private func settle(_ path: ObjectPath) throws(SystemError) {
+    try file.sync()
+    let target = try storage.folder(path.folder)
+    try storage.root.rename(name, to: path.name, in: target)
+    isPresent = false
+    try target.sync()
+  }
+
+  /// Copies what was written into a new temporary, through no more than 1 MiB of memory.
+  private func makeAgain(_ digest: Digest) throws(SystemError) {
+    let next = folder.appending(storage.nextTemporary())
+    let copy = try storage.root.create(next, permissions: 0o600)
+    discard()
+    (name, isPresent) = (next, true)
+    guard try self.copy(to: copy) == digest else {
+      throw SystemError(.sync, next, number: Self.inputOutputError)
+    }
+    file = copy
+  }
+
+  private func copy(to target: borrowing Descriptor) throws(SystemError) -> Digest {
+    var hash = Blake2b()
+    var offset: UInt64 = 0
+    while offset < size {
+      let bytes = try file.read(count: Int(min(size - offset, 1 << 20)), at: offset)
+      if bytes.isEmpty { break }
+      hash.update(bytes)
+      try target.write(bytes)
+      offset += UInt64(bytes.count)
+    }
+    return hash.finish()
+  }
+
+  /// EIO: what the disk kept is not what was written.
+  private static let inputOutputError: Int32 = 5
+}

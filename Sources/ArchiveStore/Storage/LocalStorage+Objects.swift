@@ -1,0 +1,96 @@
+public import SystemIO
+
+extension LocalStorage {
+  /// Gives a whole file.
+  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    let bytes = try within(path) { folder throws(SystemError) in
+      try folder.file(path.name).readAll(limit: limit)
+    }
+    guard let bytes else {
+      throw .damaged(path.description, "it is larger than the \(limit) bytes it may have")
+    }
+    return bytes
+  }
+
+  /// Gives a range of a file.
+  public func load(
+    _ path: ObjectPath, offset: UInt64, count: Int
+  ) throws(StoreError) -> [UInt8] {
+    let bytes = try within(path) { folder throws(SystemError) in
+      try folder.file(path.name).read(count: count, at: offset)
+    }
+    guard bytes.count == count else {
+      throw .damaged(path.description, "it ends before byte \(offset + UInt64(count))")
+    }
+    return bytes
+  }
+
+  /// Gives the names in a folder.
+  public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
+    try StoreError.wrap { () throws(SystemError) in try self.folder(folder).names() }
+  }
+
+  /// Tells what a file or folder is. A link is neither, so it counts as missing.
+  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    do {
+      guard let status = try folder(path.folder).statusIfPresent(path.name) else { return nil }
+      guard status.kind == .directory || status.kind == .file else { return nil }
+      let isFolder = status.kind == .directory
+      return ObjectStatus(
+        isFolder: isFolder, size: isFolder ? 0 : status.size, modified: status.modified)
+    } catch {
+      if error.isMissing { return nil }
+      throw .system(error)
+    }
+  }
+
+  /// Begins a file.
+  public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try StoreError.wrap { () throws(SystemError) in
+      try LocalObjectWriter(storage: self, folder: folder)
+    }
+  }
+
+  /// Makes folders.
+  public func makeFolders(_ names: [ByteString], in path: ObjectPath) throws(StoreError) {
+    do {
+      let folder = try folder(path)
+      for name in names { try folder.createFolder(name, permissions: 0o700) }
+      try folder.sync()
+    } catch {
+      guard error.isExisting else { throw .system(error) }
+      throw StoreError(
+        .notEmpty, "make the folder", error.path.description, "it exists already", cause: error)
+    }
+  }
+
+  /// Writes nothing into a file in a way that moves its time: by the file system's own clock.
+  public func touch(_ path: ObjectPath) throws(StoreError) {
+    try within(path) { folder throws(SystemError) in
+      let file = try folder.openOrCreate(path.name, permissions: 0o600)
+      try file.write([0])
+      try file.truncate(to: 0)
+    }
+  }
+
+  /// Renames and makes both folders durable.
+  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    try within(path) { from throws(SystemError) in
+      let to = try folder(target.folder)
+      try from.rename(path.name, to: target.name, in: to)
+      try to.sync()
+      try from.sync()
+    }
+  }
+
+  /// Removes a file or an empty folder.
+  public func remove(_ path: ObjectPath) throws(StoreError) {
+    try within(path) { folder throws(SystemError) in
+      if try folder.status(path.name).kind == .directory {
+        try folder.removeFolder(path.name)
+      } else {
+        try folder.remove(path.name)
+      }
+    }
+  }
+}

@@ -1,0 +1,71 @@
+internal import Synchronization
+public import SystemIO
+
+/// A repository's objects as files below one folder, local or mounted.
+///
+/// Every call goes through folder handles and follows no link below the root. Folders are made with
+/// mode 0700, files with 0600.
+public final class LocalStorage: Storage {
+  let root: Folder
+  private let unfinished = Atomic<Int>(0)
+
+  /// Opens the storage in an existing folder; a link to one is followed.
+  public init(path: ByteString) throws(StoreError) {
+    do {
+      root = try Folder.open(path: path)
+    } catch {
+      guard error.isMissing else { throw .system(error) }
+      throw StoreError(
+        .noRepository, "open the repository", path.description, error.reason,
+        hint: "make one with init, or name another place", cause: error)
+    }
+  }
+
+  private init(root: consuming Folder) { self.root = root }
+
+  /// Opens the storage in a folder that is made, with those above it, where it is missing. The
+  /// folder gets mode 0700 if it is made here, and where its file system lets it if it is empty.
+  public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
+    let root = try StoreError.wrap { () throws(SystemError) in
+      let root = try Folder.make(path: path, permissions: 0o700)
+      if try root.isEmpty() { try? root.setPermissions(0o700) }
+      return root
+    }
+    return LocalStorage(root: root)
+  }
+
+  /// The path that it was opened by.
+  public var place: String { root.path.description }
+
+  /// A file system renames.
+  public var canRename: Bool { true }
+
+  /// What tells the root folder from every other, so that a backup can leave it out of itself.
+  public func identity() throws(StoreError) -> FileIdentity {
+    try StoreError.wrap { () throws(SystemError) in try root.status().identity }
+  }
+
+  /// Bytes that can still be written to the volume.
+  public func freeBytes() throws(StoreError) -> UInt64 {
+    try StoreError.wrap { () throws(SystemError) in try root.space().available }
+  }
+
+  /// A name for an unfinished object that no other of this program has.
+  func nextTemporary() -> ByteString {
+    ByteString("unfinished-\(unfinished.add(1, ordering: .relaxed).newValue)")
+  }
+
+  /// Opens a folder of the storage, component by component.
+  func folder(_ path: ObjectPath) throws(SystemError) -> Folder {
+    var folder = try root.duplicate()
+    for component in path.components { folder = try folder.folder(component) }
+    return folder
+  }
+
+  /// Runs calls to the system on the folder that holds `path`.
+  func within<Result: ~Copyable>(
+    _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> Result
+  ) throws(StoreError) -> Result {
+    try StoreError.wrap { () throws(SystemError) in try body(try folder(path.folder)) }
+  }
+}

@@ -1,0 +1,91 @@
+public import Codecs
+public import SystemIO
+
+/// Where a repository's objects lie: small, so that wrappers can retry, throttle or fail on purpose.
+///
+/// Objects are immutable: they are written as a temporary in a folder of the writer's (its lease)
+/// and appear under their own name whole and durable, or not at all. Names are listed in byte
+/// order. Errors say `missing` for what is not there, `system` for what the system refused.
+public protocol Storage: Sendable {
+  /// The place, for messages.
+  var place: String { get }
+
+  /// Whether `rename` works, which leases and pruning rely on.
+  var canRename: Bool { get }
+
+  /// Gives a whole object of at most `limit` bytes; a larger one is `damaged`.
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8]
+
+  /// Gives `count` bytes from `offset` on; an object that ends before is `damaged`.
+  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8]
+
+  /// Gives the names in a folder, sorted by bytes.
+  func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString]
+
+  /// Tells what an object or a folder is, nothing when there is none.
+  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus?
+
+  /// Begins an object as a temporary in `folder`.
+  func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter
+
+  /// Makes folders in a folder, durably; one that is there already is `notEmpty`.
+  func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError)
+
+  /// Makes an empty object if it is missing and sets its time to the storage's own present. The
+  /// folder must exist.
+  func touch(_ path: ObjectPath) throws(StoreError)
+
+  /// Moves an object or a folder, durably; an object at `target` is replaced.
+  func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError)
+
+  /// Removes an object or an empty folder.
+  func remove(_ path: ObjectPath) throws(StoreError)
+}
+
+/// What a storage knows of an object without reading it.
+public struct ObjectStatus: Hashable, Sendable {
+  /// Whether it is a folder.
+  public let isFolder: Bool
+  /// Bytes; 0 for a folder.
+  public let size: UInt64
+  /// When it was last written, by the storage's clock.
+  public let modified: Timestamp
+
+  /// Makes a status.
+  public init(isFolder: Bool, size: UInt64, modified: Timestamp) {
+    self.isFolder = isFolder
+    self.size = size
+    self.modified = modified
+  }
+}
+
+/// An object that is being written and that nobody can see yet.
+///
+/// It ends with `commit` or `discard`; one that goes out of use without either is discarded.
+public protocol ObjectWriter: AnyObject {
+  /// Writes bytes behind those written before.
+  func append(_ bytes: [UInt8]) throws(StoreError)
+
+  /// Makes the object durable under its name. `digest` is the BLAKE2b-256 of all its bytes: by it
+  /// the object is proved when it must be made again because the disk refused it once.
+  func commit(as path: ObjectPath, digest: Digest) throws(StoreError)
+
+  /// Removes what was written.
+  func discard()
+}
+
+extension Storage {
+  /// Saves a whole object, durably, by way of a temporary in `folder`.
+  public func save(
+    _ bytes: [UInt8], as path: ObjectPath, by folder: ObjectPath
+  ) throws(StoreError) {
+    let writer = try startObject(in: folder)
+    do {
+      try writer.append(bytes)
+      try writer.commit(as: path, digest: Blake2b.hash(bytes))
+    } catch {
+      writer.discard()
+      throw error
+    }
+  }
+}

@@ -1,0 +1,15 @@
+internal import Codecs
+internal import SystemIO
+
+/// What a tree blob holds: all entries of a folder, or the table of its pages.
+enum TreeBlob: Hashable, Sendable {
+  case page([TreeEntry])
+  case table([TreePage])
+}
+
+/// A page in a folder's table.
+struct TreePage: Hashable, Sendable {
+  /// The name of its last entry.
+  let last: ByteString
+  let digest: Digest
+}

@@ -1,0 +1,141 @@
+internal import Codecs
+internal import SystemIO
+
+/// Folders as tree blobs: pages of entries, and tables of pages (docs/repository-format.md, "Tree").
+///
+/// One folder has one form only: entries sorted by name, defaults left out, pages cut by the names.
+/// What is in any other form is refused.
+enum TreeCoding {
+  private enum Key {
+    static let entries: Int64 = 0
+    static let pages: Int64 = 1
+  }
+
+  /// Pages end after a name whose hash begins with so many zero bits, once they have
+  /// `minimumEntries`: so an insertion changes one page or two.
+  static let boundaryBits = 12
+  static let minimumEntries = 256
+  static let maximumEntries = 16_384
+  /// A page ends before an entry that would take it past so many bytes of entries.
+  static let pageBytes = 4 << 20
+
+  /// The blob of a page of encoded entries.
+  static func encodePage(_ entries: ArraySlice<[UInt8]>) -> [UInt8] {
+    var encoder = CBOREncoder(capacity: 16 + entries.reduce(0) { $0 + $1.count })
+    encoder.beginMap()
+    if !entries.isEmpty {
+      encoder.key(Key.entries)
+      encoder.beginArray(count: entries.count)
+      for entry in entries { encoder.encoded(entry) }
+      encoder.endArray()
+    }
+    encoder.endMap()
+    return encoder.finish()
+  }
+
+  /// The blob of a table of pages: for each the name of its last entry and its hash.
+  static func encodeTable(_ pages: [TreePage]) -> [UInt8] {
+    var encoder = CBOREncoder()
+    encoder.beginMap()
+    encoder.key(Key.pages)
+    encoder.beginArray(count: pages.count)
+    for page in pages {
+      encoder.beginArray(count: 2)
+      encoder.bytes(page.last.bytes)
+      encoder.bytes(page.digest.bytes)
+      encoder.endArray()
+    }
+    encoder.endArray()
+    encoder.endMap()
+    return encoder.finish()
+  }
+
+  /// Where the pages of a folder end, by the names and encoded entries in order.
+  static func pages(of names: [ByteString], _ entries: [[UInt8]]) -> [Range<Int>] {
+    var pages: [Range<Int>] = []
+    var start = 0
+    var size = 0
+    for number in entries.indices {
+      if number > start && size + entries[number].count > pageBytes {
+        pages.append(start..<number)
+        (start, size) = (number, 0)
+      }
+      size += entries[number].count
+      let count = number + 1 - start
+      if count == maximumEntries || count >= minimumEntries && isBoundary(names[number]) {
+        pages.append(start..<(number + 1))
+        (start, size) = (number + 1, 0)
+      }
+    }
+    if start < entries.count || pages.isEmpty { pages.append(start..<entries.count) }
+    return pages
+  }
+
+  private static func isBoundary(_ name: ByteString) -> Bool {
+    name.withSpan { Blake2b.hash($0) }.leadingZeroBitCount >= boundaryBits
+  }
+}
+
+// MARK: - Decoding
+
+extension TreeCoding {
+  /// Reads a tree blob and refuses all that the format does not allow.
+  static func decode(_ bytes: [UInt8], object: String) throws(StoreError) -> TreeBlob {
+    do throws(CodecError) { return try decode(bytes) } catch { throw .codec(error, object) }
+  }
+
+  private static func decode(_ bytes: [UInt8]) throws(CodecError) -> TreeBlob {
+    var decoder = CBORDecoder(bytes)
+    var blob = TreeBlob.page([])
+    try decoder.beginMap()
+    while let key = try decoder.nextKey() {
+      switch (key, blob) {
+      case (Key.entries, _): blob = .page(try entries(&decoder))
+      case (Key.pages, .page([])): blob = .table(try table(&decoder))
+      default: throw ContentCoding.fault("a tree has the key \(key), which is not allowed there")
+      }
+    }
+    try decoder.finish()
+    return blob
+  }
+
+  private static func entries(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreeEntry] {
+    let count = try decoder.beginArray()
+    guard (1...maximumEntries).contains(count) else {
+      throw ContentCoding.fault("a page of \(count) entries")
+    }
+    var entries: [TreeEntry] = []
+    entries.reserveCapacity(count)
+    while try decoder.nextElement() {
+      let entry = try TreeEntryCoding.decode(&decoder)
+      if let last = entries.last?.name, !(last < entry.name) {
+        throw ContentCoding.fault(
+          last == entry.name
+            ? "the name '\(last)' comes twice" : "the name '\(entry.name)' is out of order")
+      }
+      entries.append(entry)
+    }
+    return entries
+  }
+
+  private static func table(_ decoder: inout CBORDecoder) throws(CodecError) -> [TreePage] {
+    let count = try decoder.beginArray()
+    guard count >= 2 else { throw ContentCoding.fault("a table of \(count) pages") }
+    var pages: [TreePage] = []
+    pages.reserveCapacity(count)
+    while try decoder.nextElement() {
+      guard try decoder.beginArray() == 2, try decoder.nextElement() else {
+        throw ContentCoding.fault("a page in a table is not its last name and its hash")
+      }
+      let last = ByteString(try decoder.bytes(limit: 255))
+      _ = try decoder.nextElement()
+      let digest = try ContentCoding.digest(&decoder)
+      _ = try decoder.nextElement()
+      guard PathRules.fault(inName: last) == nil, pages.last.map({ $0.last < last }) ?? true else {
+        throw ContentCoding.fault("a table's names are not names in order")
+      }
+      pages.append(TreePage(last: last, digest: digest))
+    }
+    return pages
+  }
+}

@@ -1,0 +1,53 @@
+/// Base64 with padding (RFC 4648, section 4), for bytes in JSON that are not UTF-8.
+public enum Base64 {
+  private static let alphabet = Array(
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
+  private static let padding = UInt8(ascii: "=")
+
+  /// The text of bytes.
+  public static func encode(_ bytes: some Sequence<UInt8>) -> String {
+    var text: [UInt8] = []
+    var pending: UInt32 = 0
+    var bits: UInt32 = 0
+    for byte in bytes {
+      pending = pending << 8 | UInt32(byte)
+      bits += 8
+      while bits >= 6 {
+        bits -= 6
+        text.append(alphabet[Int(pending >> bits & 63)])
+      }
+    }
+    if bits > 0 { text.append(alphabet[Int(pending << (6 - bits) & 63)]) }
+    while text.count % 4 != 0 { text.append(padding) }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// The bytes of a text; nothing when it is not exactly what `encode` gives.
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    var pending: UInt32 = 0
+    var bits: UInt32 = 0
+    for character in text {
+      if character == padding { break }
+      guard let value = value(character) else { return nil }
+      pending = pending << 6 | value
+      bits += 6
+      if bits >= 8 {
+        bits -= 8
+        bytes.append(UInt8(truncatingIfNeeded: pending >> bits))
+      }
+    }
+    return encode(bytes).utf8.elementsEqual(text) ? bytes : nil
+  }
+
+  private static func value(_ character: UInt8) -> UInt32? {
+    switch character {
+    case UInt8(ascii: "A")...UInt8(ascii: "Z"): UInt32(character - UInt8(ascii: "A"))
+    case UInt8(ascii: "a")...UInt8(ascii: "z"): UInt32(character - UInt8(ascii: "a")) + 26
+    case UInt8(ascii: "0")...UInt8(ascii: "9"): UInt32(character - UInt8(ascii: "0")) + 52
+    case UInt8(ascii: "+"): 62
+    case UInt8(ascii: "/"): 63
+    default: nil
+    }
+  }
+}

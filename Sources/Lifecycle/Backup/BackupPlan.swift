@@ -1,0 +1,97 @@
+public import ArchiveStore
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
+
+/// What a backup will store and what it will leave out: from a scan, before anything is written.
+public struct BackupPlan: Sendable {
+  public let device: Device
+  /// What was found, container by container, in the order of their logical paths.
+  public let scans: [ContainerScan]
+  /// The policy that decided.
+  public let policy: PolicyRecord
+  /// The same by app, group and folder, in the order of their logical paths.
+  public let summaries: [OwnerSummary]
+  /// What is left out, by rule: the topmost left-out folders, and single files by container.
+  public let leftOut: [LeftOut]
+
+  /// Makes the plan of a scan.
+  public static func make(_ scan: DeviceScan) -> BackupPlan {
+    BackupPlan(
+      device: scan.device, scans: scan.containers,
+      policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
+      summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan))
+  }
+
+  /// Everything that is kept.
+  public var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
+
+  /// Everything that is left out.
+  public var left: EntryTotals {
+    summaries.reduce(into: EntryTotals()) { sum, owner in
+      for total in owner.leftOut { sum.add(total.totals) }
+    }
+  }
+}
+
+/// Files, and their bytes as the ends of the files say.
+public struct EntryTotals: Sendable, Hashable {
+  public var files = 0
+  public var bytes: UInt64 = 0
+
+  /// Makes totals of nothing.
+  public init() {}
+
+  /// Counts an entry, if it is a file.
+  public mutating func add(_ status: FileStatus) {
+    guard status.kind == .file else { return }
+    files += 1
+    bytes += status.size
+  }
+
+  /// Adds other totals.
+  public mutating func add(_ other: EntryTotals) {
+    files += other.files
+    bytes += other.bytes
+  }
+}
+
+/// What is kept and what is left out of one app, group or folder.
+public struct OwnerSummary: Sendable {
+  /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
+  public let path: ByteString
+  public internal(set) var kept = EntryTotals()
+  /// By data class, the largest first.
+  public internal(set) var leftOut: [(dataClass: DataClass, totals: EntryTotals)] = []
+
+  static func make(_ scan: DeviceScan) -> [OwnerSummary] {
+    var order: [ByteString] = []
+    var kept: [ByteString: EntryTotals] = [:]
+    var left: [ByteString: [DataClass: EntryTotals]] = [:]
+    for container in scan.containers {
+      let owner = ByteString(
+        container.container.logicalPrefix.components.prefix(2).map(\.bytes)
+          .joined(separator: [UInt8(ascii: "/")]))
+      if kept[owner] == nil {
+        order.append(owner)
+        kept[owner] = EntryTotals()
+      }
+      for entry in container.entries where entry.status.kind == .file {
+        if entry.fate == .leftOut {
+          left[owner, default: [:]][entry.verdicts.keep.dataClass, default: EntryTotals()]
+            .add(entry.status)
+        } else {
+          kept[owner, default: EntryTotals()].add(entry.status)
+        }
+      }
+    }
+    return order.map { owner in
+      OwnerSummary(
+        path: owner, kept: kept[owner] ?? EntryTotals(),
+        leftOut: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
+          .sorted {
+            ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
+          })
+    }
+  }
+}

@@ -1,0 +1,67 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// What a policy leaves out of backups, by rule: each topmost folder that is left out, and the single
+/// files of a container together, at the container's root.
+enum LeftOutSummary {
+  static func make(_ scan: DeviceScan) -> [LeftOut] {
+    scan.containers.flatMap { make($0, scan.policy) }
+  }
+
+  private static func make(_ scan: ContainerScan, _ policy: CompiledPolicy) -> [LeftOut] {
+    let sums = sums(scan)
+    var found: [LeftOut] = []
+    var files: [String: EntryTotals] = [:]
+    for index in scan.entries.indices where isTopmost(index, scan) {
+      let rule = policy.rule(leavingOut: scan.query(index)) ?? "the program's own"
+      if scan.entries[index].status.kind == .directory {
+        let (path, sum) = (scan.logicalPath(index), sums[index])
+        found.append(
+          LeftOut(path: path, rule: rule, files: UInt64(sum.files), bytes: sum.bytes))
+      } else {
+        files[rule, default: EntryTotals()].add(sums[index])
+      }
+    }
+    return found
+      + files.sorted { $0.key < $1.key }.map { rule, sum in
+        LeftOut(
+          path: scan.container.logicalPrefix, rule: rule, files: UInt64(sum.files),
+          bytes: sum.bytes)
+      }
+  }
+
+  private static func isTopmost(_ index: Int, _ scan: ContainerScan) -> Bool {
+    let entry = scan.entries[index]
+    guard entry.fate == .leftOut else { return false }
+    return index == 0 || scan.entries[Int(entry.parent)].fate != .leftOut
+  }
+
+  /// The files and bytes at and below each entry that are left out.
+  private static func sums(_ scan: ContainerScan) -> [EntryTotals] {
+    var sums = [EntryTotals](repeating: EntryTotals(), count: scan.entries.count)
+    for index in scan.entries.indices.reversed() {
+      let entry = scan.entries[index]
+      guard entry.fate == .leftOut else { continue }
+      sums[index].add(entry.status)
+      if index > 0 { sums[Int(entry.parent)].add(sums[index]) }
+    }
+    return sums
+  }
+}
+
+extension CompiledPolicy {
+  /// The rule or mark that decided that an entry is not stored; nil when none did.
+  func rule(leavingOut query: EntryQuery) -> String? {
+    explain(query).steps.last { step in
+      guard step.keep.contains(where: { $0.key == "backup" || $0.key == "class" }) else {
+        return false
+      }
+      switch step.outcome {
+      case .applied, .limited: return true
+      case .refused, .notMet: return false
+      }
+    }?.id
+  }
+}

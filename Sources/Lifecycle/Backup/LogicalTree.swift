@@ -1,0 +1,73 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// The folders of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`, …
+///
+/// They exist on no device, so their metadata is the same in every snapshot: mode 0755, owner 0,
+/// the time 0.
+struct LogicalTree {
+  private enum Node {
+    case container(TreeEntry)
+    case folder([ByteString: Node])
+  }
+
+  private var root: [ByteString: Node] = [:]
+
+  /// Puts a container's root at its logical path.
+  mutating func place(_ entry: TreeEntry, at path: ByteString) {
+    Self.place(entry, path.components[...], in: &root)
+  }
+
+  /// Stores the folders; gives the tree of the snapshot's root.
+  func store(_ session: WritingSession) throws -> TreeReference {
+    try Self.store(root, session)
+  }
+
+  private static func place(
+    _ entry: TreeEntry, _ path: ArraySlice<ByteString>, in folder: inout [ByteString: Node]
+  ) {
+    guard let name = path.first else { return }
+    if path.count == 1 {
+      folder[name] = .container(entry.named(name))
+      return
+    }
+    var inner: [ByteString: Node] = [:]
+    if case .folder(let existing) = folder[name] { inner = existing }
+    place(entry, path.dropFirst(), in: &inner)
+    folder[name] = .folder(inner)
+  }
+
+  private static func store(
+    _ folder: [ByteString: Node], _ session: WritingSession
+  ) throws -> TreeReference {
+    let entries = try folder.map { name, node in
+      switch node {
+      case .container(let entry): return entry
+      case .folder(let inner):
+        return TreeEntry(
+          name: name, node: .directory(try store(inner, session)), permissions: 0o755)
+      }
+    }
+    return try session.storeTree(entries)
+  }
+}
+
+extension TreeEntry {
+  /// The entry under another name.
+  func named(_ name: ByteString) -> TreeEntry {
+    var entry = self
+    entry.name = name
+    return entry
+  }
+
+  /// An entry with the metadata of a status.
+  init(
+    name: ByteString, node: Node, status: FileStatus, attributes: [Attribute],
+    linkGroup: ByteString? = nil
+  ) {
+    self.init(
+      name: name, node: node, permissions: status.permissions, owner: status.user,
+      group: status.group, modified: status.modified, attributes: attributes,
+      linkGroup: linkGroup)
+  }
+}

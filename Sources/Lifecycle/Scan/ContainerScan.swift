@@ -1,0 +1,145 @@
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
+
+/// What a scan found in one container, each entry with what the policy says of it.
+///
+/// Entries stand in the order of the walk: a folder before all that is below it, and the children of
+/// one folder one after another. Names lie in one byte arena.
+public struct ContainerScan: Sendable {
+  public let container: Container
+  /// The entries; the first is the container's root.
+  public internal(set) var entries: [ScannedEntry] = []
+  var names: [UInt8] = []
+  /// What could not be looked at, by its path in the container.
+  public internal(set) var unreadable: [PathRemark] = []
+  /// Mounts below the root, which are not entered, by their path in the container.
+  public internal(set) var mounts: [ByteString] = []
+
+  /// The marks that entries bear themselves, by index.
+  var marks: [Int: MarkSet] = [:]
+  /// Which names that rules ask for lie in a folder, by its index.
+  var siblings: [Int: SiblingSet] = [:]
+
+  init(_ container: Container) { self.container = container }
+
+  /// The name of an entry; the root's is empty.
+  public func name(_ index: Int) -> ByteString { ByteString(names[entries[index].nameRange]) }
+
+  /// The path of an entry in the container; the root's is empty.
+  public func path(_ index: Int) -> ByteString {
+    var parts: [ArraySlice<UInt8>] = []
+    var at = index
+    while at > 0 {
+      parts.append(names[entries[at].nameRange])
+      at = Int(entries[at].parent)
+    }
+    return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  /// The logical path of an entry.
+  public func logicalPath(_ index: Int) -> ByteString {
+    container.logicalPrefix.appending(path(index))
+  }
+
+  /// The entry at a path in the container, nil when the scan found none there.
+  public func index(of path: ByteString) -> Int? {
+    guard !entries.isEmpty else { return nil }
+    return path.components.reduce(0 as Int?) { found, wanted in
+      found.flatMap { folder in entries[folder].children.first { name($0) == wanted } }
+    }
+  }
+
+  /// The question that the policy answers for an entry.
+  public func query(_ index: Int) -> EntryQuery {
+    var way = [index]
+    while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
+    way.reverse()
+    var query = container.query(
+      way.dropFirst().map { Array(names[entries[$0].nameRange]) },
+      ContainerScanner.facts(entries[index].type, entries[index].status))
+    for (depth, entry) in way.enumerated() {
+      query.marks[depth] = marks[entry]
+      query.siblings[depth] = siblings[entry]
+    }
+    return query
+  }
+
+  /// Leaves a folder out, whatever the policy says, with those of its entries that are here.
+  mutating func exclude(_ folder: Int) {
+    entries[folder].fate = .leftOut
+    for child in entries[folder].children { entries[child].fate = .leftOut }
+  }
+
+  /// Makes folders that are left out bare where something below them is kept.
+  mutating func findBareFolders() {
+    for index in entries.indices.dropFirst().reversed() where entries[index].fate != .leftOut {
+      let parent = Int(entries[index].parent)
+      if entries[parent].fate == .leftOut { entries[parent].fate = .bare }
+    }
+  }
+
+  /// The children of a folder that are stored, in the order of their names' bytes.
+  func storedChildren(of index: Int) -> [Int] {
+    let range = entries[index].children
+    return range.filter { entries[$0].fate != .leftOut }.sorted {
+      names[entries[$0].nameRange].lexicographicallyPrecedes(names[entries[$1].nameRange])
+    }
+  }
+}
+
+/// An entry of a container: its status, and what becomes of it.
+public struct ScannedEntry: Sendable {
+  let parent: Int32
+  let nameStart: UInt32
+  let nameLength: UInt16
+  /// Whether the entry could not be entered or its marks not be read.
+  public internal(set) var isUnreadable = false
+  public internal(set) var fate: Fate
+  var firstChild: Int32 = 0
+  var childCount: Int32 = 0
+  public let status: FileStatus
+  /// What the policy says of it.
+  public let verdicts: Verdicts
+  /// What it is, as far as rules tell.
+  public let type: EntryType
+
+  init(
+    parent: Int32, nameStart: UInt32, nameLength: UInt16, fate: Fate, status: FileStatus,
+    verdicts: Verdicts, type: EntryType
+  ) {
+    self.parent = parent
+    self.nameStart = nameStart
+    self.nameLength = nameLength
+    self.fate = fate
+    self.status = status
+    self.verdicts = verdicts
+    self.type = type
+  }
+
+  /// What a backup does with an entry.
+  public enum Fate: UInt8, Sendable {
+    /// It is stored.
+    case kept
+    /// A folder that is not kept itself, but has something below it that is.
+    case bare
+    /// It is not stored.
+    case leftOut
+  }
+
+  var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }
+  var children: Range<Int> { Int(firstChild)..<Int(firstChild + childCount) }
+}
+
+extension Container {
+  /// The app that rules for single apps go by.
+  var policyApp: String? { (owner ?? identifier)?.bytes.utf8 }
+
+  /// The group that rules for single groups go by.
+  var policyGroup: String? { kind == .group ? identifier?.bytes.utf8 : nil }
+
+  /// The question that a policy answers for an entry of the container, without marks.
+  public func query(_ path: [[UInt8]], _ facts: EntryFacts) -> EntryQuery {
+    EntryQuery(kind, app: policyApp, group: policyGroup, path: path, facts: facts)
+  }
+}

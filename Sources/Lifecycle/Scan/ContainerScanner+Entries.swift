@@ -1,0 +1,88 @@
+internal import Codecs
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension ContainerScanner {
+  /// Appends an entry that the walk found; gives its index.
+  mutating func add(
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ policy: Classifier.State,
+    _ folder: borrowing WalkFolder
+  ) -> Int {
+    if scan.entries[state.folder].childCount == 0 {
+      scan.entries[state.folder].firstChild = Int32(scan.entries.count)
+    }
+    scan.entries[state.folder].childCount += 1
+    let start = scan.names.count
+    scan.names.append(contentsOf: bytes[entry.nameRange])
+    return append(
+      entry.status, nameStart: start, nameLength: entry.nameRange.count, parent: state.folder,
+      policy, type: type(of: entry, bytes, policy, folder))
+  }
+
+  /// Appends an entry with what the policy says of it.
+  @discardableResult
+  mutating func append(
+    _ status: FileStatus, nameStart: Int, nameLength: Int, parent: Int,
+    _ policy: Classifier.State, type: EntryType
+  ) -> Int {
+    let verdicts = classifier.verdicts(policy, Self.facts(type, status))
+    let mode = verdicts[options.view].backup.mode(for: options.destination)
+    scan.entries.append(
+      ScannedEntry(
+        parent: Int32(parent), nameStart: UInt32(nameStart), nameLength: UInt16(nameLength),
+        fate: mode == .never ? .leftOut : .kept, status: status, verdicts: verdicts, type: type))
+    return scan.entries.count - 1
+  }
+
+  static func facts(_ type: EntryType, _ status: FileStatus) -> EntryFacts {
+    EntryFacts(type, size: Int64(clamping: status.size), modified: status.modified.seconds)
+  }
+
+  /// What an entry is. Whether a file belongs to a database is found out only where the policy
+  /// answers otherwise then.
+  private func type(
+    of entry: WalkBatch.Entry, _ bytes: [UInt8], _ policy: Classifier.State,
+    _ folder: borrowing WalkFolder
+  ) -> EntryType {
+    switch entry.status.kind {
+    case .directory: return .directory
+    case .symlink: return .symlink
+    case .fifo, .socket, .characterDevice, .blockDevice: return .special
+    case .file: break
+    }
+    let asFile = classifier.verdicts(policy, Self.facts(.file, entry.status))
+    let asDatabase = classifier.verdicts(policy, Self.facts(.database, entry.status))
+    if asFile == asDatabase { return .file }
+    return DatabaseFile.isDatabase(ByteString(bytes[entry.nameRange]), in: folder.folder)
+      ? .database : .file
+  }
+
+  /// Whether an entry is looked at: of a container that is one entry of a folder only that one, and
+  /// nothing of this program's own.
+  func isWanted(
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ folder: borrowing WalkFolder
+  ) -> Bool {
+    guard state.folder == 0 else { return true }
+    let name = bytes[entry.nameRange]
+    if let member = scan.container.member, !name.elementsEqual(member.bytes) { return false }
+    return !name.elementsEqual(Self.ownFolder)
+  }
+
+  private static let ownFolder = Array(".sandboxctl".utf8)
+
+  /// Whether a folder is a repository of this program, which is never part of a backup.
+  func isRepository(_ batch: borrowing WalkBatch, _ folder: borrowing Folder) -> Bool {
+    let bytes = batch.bytes
+    let isThere = batch.entries.contains {
+      $0.status.kind == .file && bytes[$0.nameRange].elementsEqual(Self.repositoryFile)
+    }
+    guard isThere, let file = try? folder.file(ByteString(Self.repositoryFile)),
+      let content = (try? file.readAll(limit: 64 * 1024)) ?? nil,
+      let json = try? JSON(parsing: content)
+    else { return false }
+    return json["format"]?.string == "sandboxctl-repository"
+  }
+
+  private static let repositoryFile = Array("repository.json".utf8)
+}

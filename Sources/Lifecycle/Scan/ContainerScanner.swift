@@ -1,0 +1,131 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// Walks containers, classifies each entry as it is met, and finds what is stored.
+///
+/// The classifier's state is handed down the tree with the walk, so that an entry costs its own
+/// name. Its states are remembered from one container to the next.
+struct ContainerScanner: ~Copyable, WalkVisitor {
+  struct State {
+    let folder: Int
+    let policy: Classifier.State
+  }
+
+  var scan: ContainerScan
+  var classifier: Classifier
+  let options: ScanOptions
+  private var marks: MarkReader
+
+  init(_ policy: CompiledPolicy, at start: Timestamp, _ first: Container, _ options: ScanOptions) {
+    classifier = Classifier(policy, scanStart: start.seconds)
+    scan = ContainerScan(first)
+    marks = MarkReader(policy, first.kind)
+    self.options = options
+  }
+
+  /// Scans a container; what cannot be opened is in the scan's remarks.
+  mutating func run(_ container: Container) -> ContainerScan {
+    scan = ContainerScan(container)
+    marks = MarkReader(classifier.policy, container.kind)
+    do throws(SystemError) {
+      try walk(container)
+    } catch {
+      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
+    }
+    scan.findBareFolders()
+    return scan
+  }
+
+  private mutating func walk(_ container: Container) throws(SystemError) {
+    let root = try Folder.open(path: container.absolutePath)
+    let status = try root.status()
+    var policy = classifier.root(
+      container.kind, app: container.policyApp, group: container.policyGroup)
+    let found = try marks.marks(on: root.attributes).union(try marks.marks(in: nil, of: root))
+    policy = hold(classifier.marking(policy, found), nil, root)
+    note(found, at: 0)
+    append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
+    if options.excluded.contains(status.identity) {
+      scan.entries[0].fate = .leftOut
+      return
+    }
+    var walk = Walk(root)
+    walk.run(&self, state: State(folder: 0, policy: policy))
+  }
+
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: State,
+    descent: inout WalkDescent<State>
+  ) {
+    let bytes = batch.bytes
+    if isRepository(batch, folder.folder) { return scan.exclude(state.folder) }
+    for (number, entry) in batch.entries.enumerated() where isWanted(entry, bytes, state, folder) {
+      let policy = classify(entry, bytes, state, folder)
+      let index = add(entry, bytes, state, policy, folder)
+      guard entry.status.kind == .directory else { continue }
+      if entry.status.isMountPoint {
+        if scan.entries[index].fate != .leftOut { scan.mounts.append(scan.path(index)) }
+      } else if options.excluded.contains(entry.status.identity) {
+        scan.entries[index].fate = .leftOut
+      } else {
+        descent.enter(number, with: State(folder: index, policy: policy))
+      }
+    }
+  }
+
+  mutating func failed(_ problem: WalkProblem, state: State) {
+    let isKept = scan.entries[state.folder].fate != .leftOut
+    guard
+      isKept
+        || classifier.canReachKeep(state.policy, for: options.destination, view: options.view)
+    else { return }
+    scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
+    if scan.path(state.folder) == problem.path { scan.entries[state.folder].isUnreadable = true }
+  }
+
+  /// The policy's state for an entry, with the marks that it bears.
+  private mutating func classify(
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ folder: borrowing WalkFolder
+  ) -> Classifier.State {
+    let policy = classifier.descend(state.policy, bytes.span.extracting(entry.nameRange))
+    let isFolder = entry.status.kind == .directory
+    if marks.isIdle, !isFolder { return policy }
+    let name = ByteString(bytes[entry.nameRange])
+    do throws(SystemError) {
+      var found = try marks.marks(on: folder.folder.attributes(of: name))
+      if isFolder { found.formUnion(try marks.marks(in: name, of: folder.folder)) }
+      note(found, at: scan.entries.count)
+      let marked = classifier.marking(policy, found)
+      return isFolder ? hold(marked, name, folder.folder) : marked
+    } catch {
+      if !error.isMissing {
+        let path = folder.relativePath.appending(name)
+        scan.unreadable.append(PathRemark(path: path, remark: "its marks: \(error.reason)"))
+      }
+      return policy
+    }
+  }
+
+  /// The state of a folder that holds some of the names that rules ask for.
+  private mutating func hold(
+    _ state: Classifier.State, _ name: ByteString?, _ folder: borrowing Folder
+  ) -> Classifier.State {
+    let asked = classifier.siblingNames(state)
+    if asked.isEmpty { return state }
+    var held: SiblingSet = []
+    for (index, sibling) in classifier.policy.siblingNames.enumerated() {
+      let bit = SiblingSet(sibling: index)
+      guard asked.contains(bit) else { continue }
+      let path = name?.appending(ByteString(sibling)) ?? ByteString(sibling)
+      if ((try? folder.statusIfPresent(path)) ?? nil) != nil { held.insert(bit) }
+    }
+    if !held.isEmpty { scan.siblings[name == nil ? 0 : scan.entries.count] = held }
+    return classifier.holding(state, held)
+  }
+
+  /// Keeps an entry's marks, for explanations.
+  private mutating func note(_ found: MarkSet, at index: Int) {
+    if !found.isEmpty { scan.marks[index] = found }
+  }
+}

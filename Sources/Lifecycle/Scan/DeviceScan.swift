@@ -1,0 +1,49 @@
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
+
+/// A look at all entries of a device's containers, each with what a policy says of it.
+///
+/// What the policy leaves out is looked at, too, so that its bytes can be told; nothing is opened but
+/// folders, and files that a marker looks into. The scan changes nothing on the device.
+public struct DeviceScan: Sendable {
+  public let device: Device
+  public let policy: CompiledPolicy
+  /// In the order of the containers' logical paths.
+  public let containers: [ContainerScan]
+
+  /// Scans a device's containers, or those that `isWanted` says.
+  public static func run(
+    _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
+    where isWanted: (Container) -> Bool = { _ in true }
+  ) -> DeviceScan {
+    let wanted = device.containers.filter(isWanted)
+    guard let first = wanted.first else {
+      return DeviceScan(device: device, policy: policy, containers: [])
+    }
+    var scanner = ContainerScanner(policy, at: Host.now(), first, options)
+    var containers: [ContainerScan] = []
+    for container in wanted { containers.append(scanner.run(container)) }
+    return DeviceScan(device: device, policy: policy, containers: containers)
+  }
+}
+
+/// What a scan is told.
+public struct ScanOptions: Sendable {
+  /// Where a backup of what is found goes: decides what is kept.
+  public var destination: Destination
+  /// Folders that are left out whatever the policy says: the repository in use.
+  public var excluded: Set<FileIdentity>
+  /// The view whose verdict decides what is kept.
+  public var view: VerdictView
+
+  /// Makes options.
+  public init(
+    destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
+    view: VerdictView = .keep
+  ) {
+    self.destination = destination
+    self.excluded = excluded
+    self.view = view
+  }
+}

@@ -1,0 +1,58 @@
+extension Classifier {
+  /// The state of an entry that bears marks; with those that a folder hands down, the state of all
+  /// that lies below it, too.
+  ///
+  /// A mark that is a file marks the folder that holds it, with `inherit` and all below; the folder's
+  /// state must be marked before anything descends from it.
+  public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
+    var key = keys[Int(state.index)]
+    let added = marks.rawValue & names.marksByKind[Int(key.kind)]
+    guard key.marks | added != key.marks else { return state }
+    key.marks |= added
+    return State(index: intern(key))
+  }
+
+  /// The marks that count at a state: its own and those that folders above it handed down.
+  public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
+
+  /// The marks that a file of this name may be, to its folder. What the file must begin with is for
+  /// the caller to see.
+  public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
+    guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
+    for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }
+    return []
+  }
+
+  /// The names of which rules ask whether a folder holds them; mostly none.
+  public func siblingNames(_ state: State) -> SiblingSet {
+    SiblingSet(rawValue: records[Int(state.index)].siblings)
+  }
+
+  /// The bit of a name among those that rules ask for; none for any other name.
+  public func sibling(_ name: Span<UInt8>) -> SiblingSet {
+    guard names.siblingLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
+    for (index, sibling) in policy.siblingNames.enumerated() where name.isEqual(to: sibling.span) {
+      return SiblingSet(sibling: index)
+    }
+    return []
+  }
+
+  /// The state of a folder that is known to hold names that rules ask for; its entries descend from
+  /// it, the folder itself is judged as before.
+  public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
+    let present = siblings.rawValue & records[Int(state.index)].siblings
+    guard present != 0 else { return state }
+    var key = keys[Int(state.index)]
+    key.siblings = present
+    return State(index: intern(key))
+  }
+
+  /// Whether something below a folder may be kept in a backup: whether a left-out folder must be
+  /// entered all the same. A no is certain.
+  public func canReachKeep(
+    _ state: State, for destination: Destination = Destination(), view: VerdictView = .keep
+  ) -> Bool {
+    let question = PatternTrie.question(view, destination)
+    return records[Int(state.index)].keepsBelow >> UInt8(question) & 1 == 1
+  }
+}

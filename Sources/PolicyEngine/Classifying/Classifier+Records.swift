@@ -1,0 +1,148 @@
+internal import SandboxModel
+
+extension Classifier {
+  /// Works out what is asked of a state at each step, and its verdicts.
+  mutating func record(_ key: StateKey) -> StateRecord {
+    var record = StateRecord()
+    for node in key.nodes {
+      let place = policy.trie.nodes[Int(node)]
+      record.siblings |= place.siblings
+      record.hasGlobs = record.hasGlobs || !place.globs.isEmpty
+      for edge in place.literals {
+        let length = policy.trie.literals.length(edge.literal)
+        record.literalLengths |= 1 << UInt64(min(length, 63))
+      }
+      if globs != nil {
+        for edge in place.globs { record.liveGlobs |= 1 << UInt64(edge.glob) }
+      }
+    }
+    record.keepsBelow = keepsBelow(key)
+    decide(key, &record)
+    return record
+  }
+
+  /// All steps that count at a state, marks among them, in their order.
+  private func steps(_ key: StateKey) -> [Int] {
+    var steps = key.rules.map { Int($0 >> 1) }
+    for (mark, step) in policy.markerSteps.enumerated() where key.marks >> UInt64(mark) & 1 == 1 {
+      steps.append(step)
+    }
+    return steps.sorted()
+  }
+
+  /// Works out the verdicts for each type of entry as far as they do not depend on size and age,
+  /// and notes the steps from there on.
+  private mutating func decide(_ key: StateKey, _ record: inout StateRecord) {
+    let steps = steps(key)
+    let known = steps.firstIndex { policy.operations[$0].condition.isDynamic } ?? steps.count
+    for type in EntryType.allCases {
+      var verdicts = policy.starts[Int(key.kind)]
+      for step in steps[..<known]
+      where policy.operations[step].condition.types & EntryType.bit(type) != 0 {
+        policy.operations[step].apply(to: &verdicts, belowCache: key.isBelowCache)
+      }
+      table.append(verdicts)
+    }
+    record.remainingStart = UInt32(remaining.count)
+    record.remainingCount = UInt32(steps.count - known)
+    record.isBelowCache = key.isBelowCache
+    remaining.append(contentsOf: steps[known...].map { UInt32($0) })
+  }
+
+  /// Applies the steps from the first one that asks for size or age.
+  func applyRemaining(_ record: StateRecord, _ facts: EntryFacts, to verdicts: inout Verdicts) {
+    let start = Int(record.remainingStart)
+    for place in start..<(start + Int(record.remainingCount)) {
+      let operation = policy.operations[Int(remaining[place])]
+      guard operation.condition.holds(facts, scanStart: scanStart) else { continue }
+      operation.apply(to: &verdicts, belowCache: record.isBelowCache)
+    }
+  }
+
+  /// For each view and destination, whether something below may be kept in a backup.
+  private func keepsBelow(_ key: StateKey) -> UInt8 {
+    var bits: UInt8 = 0
+    for view in VerdictView.allCases {
+      for destination in Destination.allCases {
+        let question = PatternTrie.question(view, destination)
+        if keepsBelow(key, view, destination) { bits |= 1 << UInt8(question) }
+      }
+    }
+    return bits
+  }
+
+  /// Everything below is left out for certain by the steps that match all of it, unless a later
+  /// step may keep something again. In doubt the answer is yes.
+  private func keepsBelow(
+    _ key: StateKey, _ view: VerdictView, _ destination: Destination
+  ) -> Bool {
+    var verdict = policy.starts[Int(key.kind)][view]
+    var setters = LastSetters()
+    var doubtful: [Int] = []
+    for step in stepsBelow(key) {
+      let operation = policy.operations[step]
+      guard let assignment = operation.certain(view) else {
+        doubtful.append(step)
+        continue
+      }
+      assignment.apply(to: &verdict)
+      setters.note(assignment.fields, step)
+    }
+    guard verdict.backup.mode(for: destination) == .never else { return true }
+    let first = setters.first(of: verdict.backup, for: destination)
+    let question = PatternTrie.question(view, destination)
+    if key.nodes.contains(where: { policy.trie.nodes[Int($0)].lastKeeper[question] > first }) {
+      return true
+    }
+    return (doubtful + policy.markerSteps).contains { step in
+      step >= first && policy.operations[step].mayKeep(view, destination)
+    }
+  }
+
+  /// The steps that count at a state and for all below it.
+  private func stepsBelow(_ key: StateKey) -> [Int] {
+    var below = key
+    below.rules = key.rules.filter { $0 & 1 == 1 }
+    below.marks &= names.inherited
+    return steps(below)
+  }
+
+  /// The last steps that set each of a backup's values, counted from 1.
+  private struct LastSetters {
+    private var standard = 0
+    private var cloud = 0
+    private var unencrypted = 0
+
+    mutating func note(_ fields: Assignment.Fields, _ step: Int) {
+      if fields.contains(.backupStandard) { standard = step + 1 }
+      if fields.contains(.backupCloud) { cloud = step + 1 }
+      if fields.contains(.backupUnencrypted) { unencrypted = step + 1 }
+    }
+
+    /// The first of the steps behind which something else would have to be said to keep anything.
+    func first(of backup: BackupDisposition, for destination: Destination) -> Int {
+      var steps: [Int] = []
+      if backup.standard == .never { steps.append(standard) }
+      if destination.isCloud, backup.cloud == .never { steps.append(cloud) }
+      if destination.isUnencrypted, backup.unencrypted == .never { steps.append(unencrypted) }
+      return steps.min() ?? 0
+    }
+  }
+}
+
+extension Operation {
+  /// What it sets in a view for everything that it matches; nothing when that depends on the entry.
+  fileprivate func certain(_ view: VerdictView) -> Assignment? {
+    switch authority {
+    case .rule: condition.isEmpty ? (view == .keep ? keep : platform) : nil
+    case .attribute:
+      keep.fields.contains(.dataClass) ? nil : (view == .keep ? limitedKeep : limitedPlatform)
+    case .file: nil
+    }
+  }
+
+  /// Whether it may keep something in a backup.
+  fileprivate func mayKeep(_ view: VerdictView, _ destination: Destination) -> Bool {
+    (view == .keep ? keep : platform).mayKeep(for: destination)
+  }
+}

@@ -1,0 +1,33 @@
+extension Classifier {
+  /// The symbol of a name among more globs than there are bits: a number for each set of them.
+  mutating func wideSymbol(_ state: State, _ name: Span<UInt8>) -> UInt64 {
+    wideMatches.removeAll(keepingCapacity: true)
+    for node in keys[Int(state.index)].nodes {
+      for edge in policy.trie.nodes[Int(node)].globs
+      where policy.trie.globs[Int(edge.glob)].matches(name) {
+        wideMatches.append(edge.glob)
+      }
+    }
+    if wideMatches.isEmpty { return 0 }
+    if let known = wideSymbols[wideMatches] { return known }
+    let symbol = TransitionTable.wide | UInt64(wideSymbols.count)
+    wideSymbols[wideMatches] = symbol
+    return symbol
+  }
+
+  /// Whether so many states are remembered that `compact` should be called.
+  public var needsCompaction: Bool { records.count > Self.comfortableCount }
+
+  /// The number of states up to which nothing needs to be forgotten: a policy that is not made to
+  /// have many has some hundreds.
+  static var comfortableCount: Int { 1 << 15 }
+
+  /// Forgets all states but those that the caller still holds, which are given new values.
+  public mutating func compact(keeping states: inout [State]) {
+    let kept = states.map { keys[Int($0.index)] }
+    (records, keys, table, remaining) = ([], [], [], [])
+    (indices, roots, wideSymbols) = ([:], [:], [:])
+    transitions.removeAll()
+    states = kept.map { State(index: intern($0)) }
+  }
+}

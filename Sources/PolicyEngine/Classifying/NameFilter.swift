@@ -1,0 +1,46 @@
+internal import SandboxModel
+
+/// The names that a walk looks for: files that are marks, and siblings that rules ask for.
+struct NameFilter: Sendable {
+  /// The names of files that are marks.
+  let files: [([UInt8], MarkSet)]
+  /// A bit for each length of those names; the last for all longer.
+  let fileLengths: UInt64
+  /// A bit for each length of the names of siblings.
+  let siblingLengths: UInt64
+  /// The marks that count in each kind of container, by its place among all.
+  let marksByKind: [UInt64]
+  /// The marks that a folder hands down.
+  let inherited: UInt64
+  /// Whether a mark asks whether a folder above is a cache.
+  let asksForCaches: Bool
+
+  init(_ policy: CompiledPolicy) {
+    var files: [([UInt8], MarkSet)] = []
+    var inherited: UInt64 = 0
+    var byKind = [UInt64](repeating: 0, count: ContainerKind.allCases.count)
+    for (index, marker) in policy.markers.enumerated() {
+      let mark = MarkSet(marker: index)
+      if case .file(let name, _) = marker.sign {
+        let bytes = Array(name.utf8)
+        let earlier = files.first { $0.0 == bytes }?.1 ?? []
+        files.removeAll { $0.0 == bytes }
+        files.append((bytes, earlier.union(mark)))
+      }
+      if marker.isInherited { inherited |= mark.rawValue }
+      for (place, kind) in ContainerKind.allCases.enumerated() where marker.kinds.contains(kind) {
+        byKind[place] |= mark.rawValue
+      }
+    }
+    self.files = files
+    self.inherited = inherited
+    marksByKind = byKind
+    fileLengths = Self.lengths(files.map(\.0))
+    siblingLengths = Self.lengths(policy.siblingNames)
+    asksForCaches = !policy.markers.isEmpty
+  }
+
+  private static func lengths(_ names: [[UInt8]]) -> UInt64 {
+    names.reduce(0) { $0 | 1 << UInt64(min($1.count, 63)) }
+  }
+}

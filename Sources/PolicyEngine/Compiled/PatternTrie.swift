@@ -1,0 +1,167 @@
+internal import SandboxModel
+
+/// All patterns of a policy as one automaton with shared beginnings; not yet deterministic.
+///
+/// A node stands for what a path has matched so far. `**` leads to a node that every name leads
+/// back to. A node is made before those that it leads to.
+struct PatternTrie: Sendable {
+  var nodes: [Node] = []
+  /// The names that edges bear.
+  var literals = LiteralTable()
+  /// The globs that edges bear.
+  var globs: [Glob] = []
+  private var globIndices: [Glob: Int] = [:]
+  private var roots: [Root: Int] = [:]
+  private var edges: [Edge: Int] = [:]
+  private var components: [PatternComponent: Int] = [:]
+
+  /// Which containers a part of the automaton is for.
+  struct Root: Hashable, Sendable {
+    let kind: ContainerKind
+    let scope: CompiledStep.Scope
+  }
+
+  private struct Edge: Hashable, Sendable {
+    let node: Int
+    /// The component's number; -1 for `**`.
+    let component: Int
+  }
+
+  struct Node: Sendable {
+    /// Where names lead.
+    var literals: [(literal: UInt32, node: UInt32)] = []
+    /// Where globs lead.
+    var globs: [(glob: UInt32, node: UInt32)] = []
+    /// The node behind `**`; it is reached together with this one.
+    var anyDepth: UInt32?
+    /// Whether every name leads back here.
+    var loops = false
+    /// The rules that match here.
+    var accepted: [Accepted] = []
+    /// One more than the last step that may match further down; 0 for none.
+    var lastStep: UInt32 = 0
+    /// One more than the last step further down that may keep data in a backup, for each view and
+    /// destination; 0 for none.
+    var lastKeeper = SIMD8<UInt32>()
+    /// The names beside a child that rules ask for.
+    var siblings: UInt64 = 0
+  }
+
+  /// A rule that matches at a node.
+  struct Accepted: Sendable {
+    /// The rule's place among the steps.
+    let step: UInt32
+    /// Whether it matches everything further down, too.
+    let isSticky: Bool
+    /// One of these names must lie beside the entry; 0 for any.
+    let siblings: UInt64
+  }
+
+  /// The two views times the four destinations.
+  static let questions = 8
+
+  static func question(_ view: VerdictView, _ destination: Destination) -> Int {
+    (view == .keep ? 0 : 4) + destination.index
+  }
+
+  func root(_ kind: ContainerKind, _ scope: CompiledStep.Scope) -> Int? {
+    roots[Root(kind: kind, scope: scope)]
+  }
+
+  /// Adds a pattern for one kind of container.
+  mutating func insert(
+    _ pattern: Pattern, kind: ContainerKind, scope: CompiledStep.Scope, step: Int,
+    siblings: UInt64
+  ) {
+    var node = root(Root(kind: kind, scope: scope))
+    for (index, component) in pattern.components.enumerated() {
+      switch component {
+      case .anyDepth where index == pattern.components.count - 1: break
+      case .anyDepth: node = depth(below: node)
+      case .name(let name): node = child(of: node, name)
+      }
+    }
+    nodes[node].accepted.append(
+      Accepted(
+        step: UInt32(step), isSticky: pattern.coversDescendants, siblings: siblings))
+  }
+
+  private mutating func makeNode() -> Int {
+    nodes.append(Node())
+    return nodes.count - 1
+  }
+
+  private mutating func root(_ root: Root) -> Int {
+    if let node = roots[root] { return node }
+    let node = makeNode()
+    roots[root] = node
+    return node
+  }
+
+  private mutating func depth(below node: Int) -> Int {
+    if let known = nodes[node].anyDepth { return Int(known) }
+    let depth = makeNode()
+    nodes[depth].loops = true
+    nodes[node].anyDepth = UInt32(depth)
+    return depth
+  }
+
+  private mutating func child(of node: Int, _ name: PatternComponent) -> Int {
+    let component = components[name] ?? components.count
+    components[name] = component
+    let edge = Edge(node: node, component: component)
+    if let known = edges[edge] { return known }
+    let child = makeNode()
+    edges[edge] = child
+    for literal in name.literals {
+      nodes[node].literals.append((literals.insert(literal), UInt32(child)))
+    }
+    for glob in name.globs {
+      let index = globIndices[glob] ?? globs.count
+      if index == globs.count {
+        globs.append(glob)
+        globIndices[glob] = index
+      }
+      nodes[node].globs.append((UInt32(index), UInt32(child)))
+    }
+    return child
+  }
+
+  /// Notes at each node what may still match further down; to be called when all are inserted.
+  mutating func finish(_ operations: [Operation]) {
+    for index in nodes.indices.reversed() {
+      nodes[index].literals.sort { $0 < $1 }
+      let children = nodes[index].literals.map(\.node) + nodes[index].globs.map(\.node)
+      for child in Set(children) { inherit(from: Int(child), at: index, operations) }
+      if let depth = nodes[index].anyDepth { note(nodes[Int(depth)], at: index) }
+    }
+    (globIndices, edges, components) = ([:], [:], [:])
+  }
+
+  private mutating func inherit(from child: Int, at index: Int, _ operations: [Operation]) {
+    note(nodes[child], at: index)
+    for accepted in nodes[child].accepted {
+      let step = accepted.step + 1
+      nodes[index].lastStep = max(nodes[index].lastStep, step)
+      nodes[index].siblings |= accepted.siblings
+      let operation = operations[Int(accepted.step)]
+      for destination in Destination.allCases {
+        if operation.keep.mayKeep(for: destination) {
+          raise(Self.question(.keep, destination), at: index, to: step)
+        }
+        if operation.platform.mayKeep(for: destination) {
+          raise(Self.question(.platform, destination), at: index, to: step)
+        }
+      }
+    }
+  }
+
+  private mutating func note(_ child: Node, at index: Int) {
+    nodes[index].lastStep = max(nodes[index].lastStep, child.lastStep)
+    nodes[index].lastKeeper = pointwiseMax(nodes[index].lastKeeper, child.lastKeeper)
+  }
+
+  private mutating func raise(_ question: Int, at index: Int, to step: UInt32) {
+    nodes[index].lastKeeper[question] = max(nodes[index].lastKeeper[question], step)
+  }
+}

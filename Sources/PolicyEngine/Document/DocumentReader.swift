@@ -1,0 +1,124 @@
+internal import Codecs
+internal import SandboxModel
+
+/// Makes values of the nodes of a policy file.
+///
+/// `GrammarCheck` names what breaks the grammar; what it refused is passed over here, and only what
+/// the grammar cannot say is added to the issues.
+struct DocumentReader {
+  let file: String
+  var issues: [PolicyIssue] = []
+  private var identifiers: [String: SourceLocation] = [:]
+
+  init(file: String) { self.file = file }
+
+  mutating func document(_ node: YAMLNode, _ source: PolicySource) -> PolicyDocument? {
+    guard let role = role(node) else { return nil }
+    let layout = node["layout"]?.text.flatMap { Layout(rawValue: $0) }
+    refuseWhatOverlaysLack(node, role)
+    return PolicyDocument(
+      source: source, role: role, title: node["title"]?.text, extends: references(node["extends"]),
+      layout: layout, classes: classes(node["classes"]), containers: containers(node["containers"]),
+      retain: retain(node["retain"]), rules: rules(node["rules"], in: [.data, .extension]),
+      apps: owned(node["apps"], in: [.data, .extension]),
+      groups: owned(node["groups"], in: [.group]),
+      groupMembers: members(node["groups"]), markers: markers(node["markers"]),
+      finalRules: rules(node["finally"]?["rules"], in: [.data, .extension]),
+      finalMarkers: markers(node["finally"]?["markers"]), pressure: pressure(node["pressure"]),
+      quotas: quotas(node["quotas"]), examples: examples(node["examples"]), content: node)
+  }
+
+  private func role(_ node: YAMLNode) -> PolicyDocument.Role? {
+    if let name = node["policy"]?.text, !name.isEmpty { return .policy(name) }
+    guard let overlay = node["overlay"] else { return nil }
+    let names = overlay.sequence?.compactMap(\.text) ?? overlay.text.map { [$0] } ?? []
+    return .overlay(names.contains("all") ? [] : Set(names))
+  }
+
+  private mutating func refuseWhatOverlaysLack(_ node: YAMLNode, _ role: PolicyDocument.Role) {
+    guard case .overlay(let names) = role else { return }
+    for entry in node.mapping ?? [] {
+      switch entry.name {
+      case "extends", "layout":
+        add(
+          .key, entry.keyMark, "an overlay has '\(entry.name)'",
+          "the layouts that it lies over in 'overlay' alone")
+      case "finally":
+        add(
+          .key, entry.keyMark, "an overlay has 'finally'",
+          "'rules' and 'markers': an overlay stands behind all policies")
+      default: break
+      }
+    }
+    for name in names.sorted() where Grammar.comingLayouts.contains(name) {
+      guard let mark = node["overlay"]?.mark else { continue }
+      add(
+        .value, mark, "the layout '\(name)' is not known to this version", "", severity: .warning)
+    }
+  }
+
+  private func references(_ node: YAMLNode?) -> [PolicyDocument.Reference] {
+    Self.many(node).compactMap { node in
+      node.text.map {
+        PolicyDocument.Reference(name: $0, location: SourceLocation(file, node.mark))
+      }
+    }
+  }
+
+  mutating func owned(
+    _ node: YAMLNode?, in kinds: Set<ContainerKind>
+  ) -> [PolicyDocument.OwnedRules] {
+    var owned: [PolicyDocument.OwnedRules] = []
+    for entry in node?.mapping ?? [] {
+      let rules = rules(entry.value["rules"], in: kinds)
+      if !rules.isEmpty { owned.append(PolicyDocument.OwnedRules(owner: entry.name, rules: rules)) }
+    }
+    return owned
+  }
+
+  private func members(_ node: YAMLNode?) -> [String: [String]] {
+    var members: [String: [String]] = [:]
+    for entry in node?.mapping ?? [] {
+      let names = entry.value["members"]?.sequence?.compactMap(\.text) ?? []
+      if !names.isEmpty { members[entry.name] = names }
+    }
+    return members
+  }
+
+  // MARK: - What all parts use
+
+  /// The elements of a list, or the one value.
+  static func many(_ node: YAMLNode?) -> [YAMLNode] { node.map { $0.sequence ?? [$0] } ?? [] }
+
+  func location(_ node: YAMLNode) -> SourceLocation { SourceLocation(file, node.mark) }
+
+  mutating func add(
+    _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String,
+    severity: PolicyIssue.Severity = .error
+  ) {
+    issues.append(
+      PolicyIssue(
+        kind, at: SourceLocation(file, mark), problem, expected: expected, severity: severity))
+  }
+
+  /// Notes an identifier and refuses one that the file has already.
+  mutating func note(_ identifier: String, _ node: YAMLNode) {
+    if let earlier = identifiers[identifier] {
+      add(
+        .duplicate, node.mark, "the id '\(identifier)' is already used in line \(earlier.line)",
+        "another id")
+    } else {
+      identifiers[identifier] = location(node)
+    }
+  }
+
+  func word<Value: RawRepresentable>(
+    _ node: YAMLNode?, _: Value.Type = Value.self
+  ) -> Value? where Value.RawValue == String {
+    node?.text.flatMap { Value(rawValue: $0) }
+  }
+
+  func kinds(_ node: YAMLNode?, standard: Set<ContainerKind>) -> Set<ContainerKind> {
+    node == nil ? standard : Set(Self.many(node).compactMap { word($0) })
+  }
+}

@@ -1,0 +1,29 @@
+internal import Codecs
+
+/// A place in a policy file.
+public struct SourceLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
+  /// The file, as its source names it.
+  public let file: String
+  /// The line, from 1.
+  public let line: Int
+  /// The column, from 1.
+  public let column: Int
+
+  /// Makes a location.
+  public init(file: String, line: Int, column: Int) {
+    self.file = file
+    self.line = line
+    self.column = column
+  }
+
+  init(_ file: String, _ mark: Mark) {
+    self.init(file: file, line: mark.line, column: mark.column)
+  }
+
+  /// The place as compilers print it, `site.yaml:12:5`.
+  public var description: String { "\(file):\(line):\(column)" }
+
+  public static func < (left: Self, right: Self) -> Bool {
+    (left.file, left.line, left.column) < (right.file, right.line, right.column)
+  }
+}

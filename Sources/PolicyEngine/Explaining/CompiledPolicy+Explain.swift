@@ -1,0 +1,137 @@
+internal import SandboxModel
+
+extension CompiledPolicy {
+  /// Explains the verdicts on an entry.
+  ///
+  /// - Parameters:
+  ///   - scanStart: The time to which ages count, in seconds since 1970.
+  ///   - destination: Where a backup would go, for what is said of marks that were overruled.
+  public func explain(
+    _ query: EntryQuery, scanStart: Int64 = 0, for destination: Destination = Destination()
+  ) -> Explanation {
+    var explainer = Explainer(self, query, scanStart: scanStart)
+    explainer.run()
+    return Explanation(
+      query: query, steps: explainer.steps, verdicts: explainer.verdicts,
+      overruledMarks: explainer.overruledMarks(for: destination))
+  }
+}
+
+/// Applies the steps one by one and notes what each does; the slow and plain way to a verdict.
+struct Explainer {
+  private let policy: CompiledPolicy
+  private let query: EntryQuery
+  private let scanStart: Int64
+  private var isBelowCache = false
+  private(set) var verdicts: Verdicts
+  private(set) var steps: [Explanation.Step] = []
+  /// The verdict on backups behind each of `steps`.
+  private var backups: [BackupDisposition] = []
+
+  init(_ policy: CompiledPolicy, _ query: EntryQuery, scanStart: Int64) {
+    self.policy = policy
+    self.query = query
+    self.scanStart = scanStart
+    verdicts = policy.start(query.kind)
+  }
+
+  mutating func run() {
+    isBelowCache = (0..<query.path.count).contains { policy.isCache(query, depth: $0) }
+    add(start)
+    for step in policy.matching(query, depth: query.path.count) { apply(step) }
+  }
+
+  private mutating func apply(_ index: Int) {
+    let step = policy.steps[index]
+    let operation = step.operation
+    guard operation.condition.holds(query.facts, scanStart: scanStart) else {
+      let text = step.rule?.conditions.description ?? ""
+      add(described(step, .notMet(text), .nothing, .nothing))
+      return
+    }
+    let before = verdicts.keep.dataClass
+    operation.apply(to: &verdicts, belowCache: isBelowCache)
+    switch operation.reach(before, belowCache: isBelowCache) {
+    case .full: add(described(step, .applied, operation.keep, operation.platform))
+    case .limited:
+      let outcome: Explanation.Outcome =
+        operation.keep == operation.limitedKeep ? .applied : .limited(before)
+      add(described(step, outcome, operation.limitedKeep, operation.limitedPlatform))
+    case .none: add(described(step, .refused(before), .nothing, .nothing))
+    }
+  }
+
+  private mutating func add(_ step: Explanation.Step) {
+    steps.append(step)
+    backups.append(verdicts.keep.backup)
+  }
+
+  private var start: Explanation.Step {
+    let assignment = Assignment(fields: .all, verdict: verdicts.keep)
+    return Explanation.Step(
+      kind: .start, id: query.kind.rawValue, location: nil, layer: policy.name, origin: .builtin,
+      part: .chain, outcome: .applied, keep: assignment.changes, platform: assignment.changes,
+      why: "what no rule matches is unknown", source: nil)
+  }
+
+  private func described(
+    _ step: CompiledStep, _ outcome: Explanation.Outcome, _ keep: Assignment,
+    _ platform: Assignment
+  ) -> Explanation.Step {
+    let layer = policy.layers[step.layer]
+    return Explanation.Step(
+      kind: step.kind(in: layer), id: step.id, location: step.location, layer: layer.name,
+      origin: layer.origin, part: layer.part, outcome: outcome, keep: keep.changes,
+      platform: platform.changes, why: step.rule?.why ?? step.marker?.why,
+      source: step.rule?.source ?? step.marker?.source)
+  }
+
+  /// The marks that left the entry out before a later rule kept it.
+  func overruledMarks(for destination: Destination) -> [Explanation.OverruledMark] {
+    guard let last = backups.last, last.mode(for: destination) != .never else { return [] }
+    let keeper = backups.lastIndex { $0.mode(for: destination) == .never }.map { $0 + 1 }
+    guard let keeper, steps.indices.contains(keeper) else { return [] }
+    return steps.indices[..<keeper].compactMap { index in
+      guard steps[index].kind == .marker, backups[index].mode(for: destination) == .never,
+        steps[index].keep.contains(where: { $0.key == "backup" })
+      else { return nil }
+      return Explanation.OverruledMark(
+        mark: steps[index].id, rule: steps[keeper].id, location: steps[keeper].location)
+    }
+  }
+}
+
+extension CompiledStep {
+  fileprivate func kind(in layer: PolicyLayer) -> Explanation.Kind {
+    if marker != nil { return .marker }
+    if layer.part == .patterns { return .pattern }
+    return switch scope {
+    case .all: .rule
+    case .app: .app
+    case .group: .group
+    }
+  }
+}
+
+extension Assignment {
+  /// The values that are set, by the keys of policy files.
+  fileprivate var changes: [Explanation.Change] {
+    var changes: [Explanation.Change] = []
+    func add(_ key: String, _ value: String) {
+      changes.append(Explanation.Change(key: key, value: value))
+    }
+    if fields.contains(.dataClass) { add("class", verdict.dataClass.rawValue) }
+    if fields.contains(.backupStandard) {
+      add("backup", verdict.backup.description)
+    } else {
+      if fields.contains(.backupCloud) { add("backup", "{cloud: \(verdict.backup.cloud.rawValue)}") }
+      if fields.contains(.backupUnencrypted) {
+        add("backup", "{unencrypted: \(verdict.backup.unencrypted.rawValue)}")
+      }
+    }
+    if fields.contains(.update) { add("update", verdict.update.rawValue) }
+    if fields.contains(.purge) { add("purge", verdict.purge.description) }
+    if fields.contains(.restore) { add("restore", verdict.restore.rawValue) }
+    return changes
+  }
+}

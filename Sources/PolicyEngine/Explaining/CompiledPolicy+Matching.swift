@@ -1,0 +1,44 @@
+internal import SandboxModel
+
+extension CompiledPolicy {
+  /// What everything in a kind of container starts from.
+  func start(_ kind: ContainerKind) -> Verdicts {
+    starts[ContainerKind.allCases.firstIndex(of: kind) ?? 0]
+  }
+
+  /// The rules and marks that mean the entry of a query, or a folder above it, in order.
+  func matching(_ query: EntryQuery, depth: Int) -> [Int] {
+    (matchingRules(query, depth: depth) + activeMarks(query, depth: depth)).sorted()
+  }
+
+  private func matchingRules(_ query: EntryQuery, depth: Int) -> [Int] {
+    let scopes: [CompiledStep.Scope] =
+      [.all] + (query.app.map { [.app($0)] } ?? []) + (query.group.map { [.group($0)] } ?? [])
+    return trie.steps(
+      matching: Array(query.path.prefix(depth)),
+      from: scopes.compactMap { trie.root(query.kind, $0) }
+    ) { query.siblings[$0]?.rawValue ?? 0 }
+  }
+
+  /// The marks on an entry, and those that folders above it hand down.
+  private func activeMarks(_ query: EntryQuery, depth: Int) -> [Int] {
+    markers.indices.filter { index in
+      guard markers[index].kinds.contains(query.kind) else { return false }
+      return query.marks.contains { place, marks in
+        marks.contains(MarkSet(marker: index))
+          && (place == depth || (place < depth && markers[index].isInherited))
+      }
+    }.map { markerSteps[$0] }
+  }
+
+  /// Whether the rules, without any mark, make the folder at a depth of a query's path a cache.
+  func isCache(_ query: EntryQuery, depth: Int) -> Bool {
+    var verdicts = start(query.kind)
+    for step in matchingRules(query, depth: depth) {
+      let operation = operations[step]
+      guard operation.condition.holds(EntryFacts(.directory), scanStart: 0) else { continue }
+      operation.apply(to: &verdicts, belowCache: false)
+    }
+    return verdicts.keep.dataClass == .cache
+  }
+}

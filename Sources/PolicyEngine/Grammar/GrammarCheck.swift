@@ -1,0 +1,141 @@
+internal import Codecs
+
+/// Holds the nodes of a policy file against the grammar and collects every mistake.
+struct GrammarCheck {
+  private let file: String
+  private(set) var issues: [PolicyIssue] = []
+
+  init(file: String) { self.file = file }
+
+  /// Checks a value, and all that it holds, by its shape; `name` is the key that it belongs to.
+  mutating func check(_ node: YAMLNode, _ shape: Shape, _ name: String) {
+    switch shape {
+    case .list(let element):
+      guard let elements = node.sequence else { return refuse(node, shape, name) }
+      for child in elements { check(child, element, name) }
+    case .oneOrMany(let element):
+      if let elements = node.sequence {
+        if elements.isEmpty { refuse(node, shape, name) }
+        for child in elements { check(child, element, name) }
+      } else {
+        check(node, element, name)
+      }
+    case .record(let record):
+      guard let entries = node.mapping else { return refuse(node, shape, name) }
+      check(node, entries, record)
+    case .keyed(let keys, let value):
+      guard let entries = node.mapping else { return refuse(node, shape, name) }
+      for entry in entries { check(entry, keys, value, name) }
+    case .either(let first, let second):
+      if node.mapping != nil || node.sequence != nil {
+        if second.accepts(node) { check(node, second, name) } else { refuse(node, shape, name) }
+      } else if !first.acceptsScalar(node) {
+        refuse(node, shape, name)
+      }
+    default:
+      if !shape.acceptsScalar(node) { refuse(node, shape, name) }
+    }
+  }
+
+  private mutating func check(_ node: YAMLNode, _ entries: [YAMLNode.Entry], _ record: Record) {
+    for entry in entries {
+      if let key = record.key(entry.name) {
+        check(entry.value, key.shape, key.name)
+      } else {
+        refuseKey(entry, record.keys.map(\.name), in: record.title)
+      }
+    }
+    let present = entries.map(\.name)
+    for key in record.keys where key.isRequired && !present.contains(key.name) {
+      add(.key, node.mark, "\(record.title) has no '\(key.name)'", "\(key.name): \(key.shape.expectation)")
+    }
+    if !record.needsAnyOf.isEmpty, !record.needsAnyOf.contains(where: present.contains) {
+      let known = entries.contains { record.key($0.name) == nil }
+      if !known {
+        add(
+          .key, node.mark, "\(record.title) sets nothing",
+          "one of \(record.needsAnyOf.joined(separator: ", "))")
+      }
+    }
+    let chosen = entries.filter { record.needsOneOf.contains($0.name) }
+    if !record.needsOneOf.isEmpty, chosen.count != 1 {
+      let words = record.needsOneOf.joined(separator: " or ")
+      add(
+        .key, chosen.last?.keyMark ?? node.mark,
+        chosen.isEmpty ? "\(record.title) has neither \(words)" : "\(record.title) has both \(words)",
+        "one of them")
+    }
+  }
+
+  private mutating func check(
+    _ entry: YAMLNode.Entry, _ keys: Shape.Keys, _ value: Shape, _ name: String
+  ) {
+    if case .words(let words) = keys, !words.contains(entry.name) {
+      refuseKey(entry, words, in: name)
+    } else {
+      check(entry.value, value, entry.name)
+    }
+  }
+
+  private mutating func refuseKey(_ entry: YAMLNode.Entry, _ known: [String], in place: String) {
+    let guess = Resemblance.nearest(to: entry.name, among: known)
+    let hint = guess.map { "'\($0)'" } ?? "one of \(known.joined(separator: ", "))"
+    add(.key, entry.keyMark, "unknown key '\(entry.name)' in \(place)", hint)
+  }
+
+  private mutating func refuse(_ node: YAMLNode, _ shape: Shape, _ name: String) {
+    let found = node.scalar.map { $0.text.isEmpty ? "nothing" : "'\($0.text)'" } ?? node.kindName
+    add(.value, node.mark, "'\(name)' is \(found)", shape.expectation)
+  }
+
+  private mutating func add(
+    _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String
+  ) {
+    issues.append(
+      PolicyIssue(kind, at: SourceLocation(file, mark), problem, expected: expected))
+  }
+}
+
+extension Shape {
+  /// Whether a list or a mapping may be this value, without a look into it.
+  fileprivate func accepts(_ node: YAMLNode) -> Bool {
+    switch self {
+    case .record, .keyed: node.mapping != nil
+    case .list, .oneOrMany: node.sequence != nil
+    default: false
+    }
+  }
+
+  /// Whether a scalar may be this value.
+  fileprivate func acceptsScalar(_ node: YAMLNode) -> Bool {
+    guard let text = node.text, !node.isNull || isText else { return false }
+    return switch self {
+    case .text(let mayBeEmpty): !node.isNull && (mayBeEmpty || !text.isEmpty)
+    case .identifier: Self.isIdentifier(text)
+    case .pattern: true
+    case .bool: node.bool != nil
+    case .integer(let range): node.integer.map { range.contains(Int($0)) } ?? false
+    case .size: Quantity.bytes(text) != nil
+    case .duration: Quantity.seconds(text) != nil
+    case .version: OSVersion(text) != nil
+    case .versions: VersionRange(text) != nil
+    case .choice(let words): words.contains(text)
+    default: false
+    }
+  }
+
+  private var isText: Bool { if case .text = self { true } else { false } }
+
+  static func isIdentifier(_ text: String) -> Bool {
+    !text.isEmpty
+      && text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+          UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"),
+          UInt8(ascii: "_"):
+          true
+        default: false
+        }
+      }
+  }
+}

@@ -1,0 +1,163 @@
+internal import SandboxModel
+
+/// Holds a file's examples against what its layers say.
+struct ExampleRun {
+  private let document: PolicyDocument
+  private let selection: LayerSelection
+  private let layout: Layout?
+  /// The layers with the rules and marks of all versions.
+  private let all: CompiledPolicy
+  private var policies: [OSVersion?: CompiledPolicy] = [:]
+  private(set) var issues: [PolicyIssue] = []
+
+  init(
+    _ document: PolicyDocument, _ selection: LayerSelection, layout: Layout?, all: CompiledPolicy
+  ) {
+    self.document = document
+    self.selection = selection
+    self.layout = layout
+    self.all = all
+  }
+
+  mutating func run() {
+    for example in document.examples where isMeant(example) { check(example) }
+  }
+
+  /// Whether an example can be run here; one of an overlay over several layouts runs where the
+  /// layout has its kind of container.
+  private mutating func isMeant(_ example: Example) -> Bool {
+    guard let layout, !layout.containerKinds.contains(example.kind) else { return true }
+    if document.layouts.count == 1 {
+      let kinds = layout.containerKinds.map(\.rawValue).joined(separator: ", ")
+      add(
+        example.location,
+        "the layout \(layout.rawValue) has no container '\(example.kind.rawValue)'",
+        "one of \(kinds)", .value)
+    }
+    return false
+  }
+
+  private mutating func policy(for version: OSVersion?) -> CompiledPolicy {
+    if let known = policies[version] { return known }
+    let (policy, _) = CompiledPolicy.compile(
+      name: all.name, title: nil, layout: layout, osVersion: version,
+      documents: selection.documents, layers: selection.layers)
+    policies[version] = policy
+    return policy
+  }
+
+  private mutating func check(_ example: Example) {
+    let policy = policy(for: example.osVersion)
+    var query = EntryQuery(
+      example.kind, app: example.app, group: example.group, path: example.path,
+      facts: example.facts)
+    for (folder, names) in example.marks {
+      query.marks[folder.count] = marks(names, policy, example)
+    }
+    for (folder, names) in example.holdings {
+      query.siblings[folder.count] = names.reduce(into: SiblingSet()) { set, name in
+        let index = policy.siblingNames.firstIndex(of: Array(name.utf8))
+        if let index { set.insert(SiblingSet(sibling: index)) }
+      }
+    }
+    var classifier = Classifier(policy, scanStart: Example.scanStart)
+    let verdicts = classifier.verdicts(query)
+    compare(example, example.expected, verdicts.keep, "")
+    compare(example, example.platform, verdicts.platform, "platform ")
+  }
+
+  /// The marks of names; one that is not there at all is a mistake, one of another version is not.
+  private mutating func marks(
+    _ names: [String], _ policy: CompiledPolicy, _ example: Example
+  ) -> MarkSet {
+    var set = MarkSet()
+    for name in names {
+      if !all.markers.contains(where: { $0.id == name }) {
+        let known = all.markers.map(\.id).joined(separator: ", ")
+        add(
+          example.location, "there is no marker '\(name)'",
+          known.isEmpty ? "a marker of the policy" : "one of \(known)", .value)
+      }
+      for (index, marker) in policy.markers.enumerated() where marker.id == name {
+        set.insert(MarkSet(marker: index))
+      }
+    }
+    return set
+  }
+
+  private mutating func add(
+    _ place: SourceLocation, _ problem: String, _ expected: String, _ kind: PolicyIssue.Kind
+  ) {
+    issues.append(PolicyIssue(kind, at: place, problem, expected: expected))
+  }
+}
+
+// MARK: - Comparing
+
+extension ExampleRun {
+  private mutating func compare(
+    _ example: Example, _ expected: Expectation, _ verdict: Verdict, _ view: String
+  ) {
+    func path() -> String { "\(example.kind.rawValue) '\(PathText.text(example.path))'" }
+    func fail(_ place: SourceLocation, _ key: String, _ wanted: String, _ got: String) {
+      add(place, "the example \(path()) comes out with \(view)\(key): \(got)", "\(key): \(wanted)", .example)
+    }
+    if let wanted = expected.dataClass, wanted.value != verdict.dataClass {
+      fail(wanted.location, "class", wanted.value.rawValue, verdict.dataClass.rawValue)
+    }
+    if let wanted = expected.update, wanted.value != verdict.update {
+      fail(wanted.location, "update", wanted.value.rawValue, verdict.update.rawValue)
+    }
+    if let wanted = expected.restore, wanted.value != verdict.restore {
+      fail(wanted.location, "restore", wanted.value.rawValue, verdict.restore.rawValue)
+    }
+    if let wanted = expected.purge, !wanted.value.accepts(verdict.purge) {
+      fail(wanted.location, "purge", wanted.value.description, verdict.purge.description)
+    }
+    if let wanted = expected.backup {
+      let got = BackupReading(verdict.backup, example.destination)
+      if let (value, found) = got.difference(from: wanted.value) {
+        fail(wanted.location, "backup", value, found)
+      }
+    }
+  }
+}
+
+/// What an example sees of a backup disposition.
+private struct BackupReading {
+  private let disposition: BackupDisposition
+  private let destination: Destination?
+
+  init(_ disposition: BackupDisposition, _ destination: Destination?) {
+    self.disposition = disposition
+    self.destination = destination
+  }
+
+  /// What was wanted and what is there, where they differ.
+  func difference(from wanted: BackupSetting) -> (String, String)? {
+    if let standard = wanted.standard {
+      let mode = disposition.mode(for: destination ?? Destination())
+      if mode != standard { return (standard.rawValue, mode.rawValue) }
+    }
+    let cloud = disposition.mode(for: Destination(isCloud: true))
+    if let mode = wanted.cloud, mode != cloud {
+      return ("{cloud: \(mode.rawValue)}", "{cloud: \(cloud.rawValue)}")
+    }
+    let plain = disposition.mode(for: Destination(isUnencrypted: true))
+    if let mode = wanted.unencrypted, mode != plain {
+      return ("{unencrypted: \(mode.rawValue)}", "{unencrypted: \(plain.rawValue)}")
+    }
+    return nil
+  }
+}
+
+extension PurgeExpectation: CustomStringConvertible {
+  var description: String {
+    guard isAllowed else { return "never" }
+    let parts = [
+      order.map { "order: \($0)" }, when.map { "when: \($0.rawValue)" },
+      unit.map { "unit: \($0.rawValue)" }, action.map { "action: \($0.rawValue)" },
+    ]
+    return "{\(parts.compactMap(\.self).joined(separator: ", "))}"
+  }
+}

@@ -1,0 +1,61 @@
+internal import SandboxModel
+
+/// Finds rules that have no effect, since a later one of the same list sets the same values for
+/// everything that they mean. It names no rule wrongly; it may overlook one that several later
+/// rules override together.
+struct OverriddenRules {
+  private(set) var issues: [PolicyIssue] = []
+
+  init(_ document: PolicyDocument) {
+    for list in document.ruleLists where list.count > 1 { check(list) }
+  }
+
+  private mutating func check(_ list: [Rule]) {
+    let operations = list.map {
+      Operation(
+        $0.settings, $0.platform, condition: EntryCondition($0.conditions), classes: [:])
+    }
+    var trie = PatternTrie()
+    for (index, rule) in list.enumerated() {
+      trie.insert(rule.pattern, kind: .data, scope: .all, step: index, siblings: 0)
+    }
+    guard let root = trie.root(.data, .all) else { return }
+    for (index, rule) in list.enumerated() {
+      // A rule that means all that this one means also means any one path of it.
+      guard let path = rule.pattern.sample(depth: 1) else { continue }
+      let others = trie.steps(matching: path, from: [root]) { _ in 0 }
+      let later = others.first { other in
+        other > index && operations[other].sets(allOf: operations[index])
+          && list[other].covers(rule)
+      }
+      if let later { add(rule, list[later]) }
+    }
+  }
+
+  private mutating func add(_ rule: Rule, _ later: Rule) {
+    issues.append(
+      PolicyIssue(
+        .overridden, at: rule.location,
+        "the rule '\(rule.id)' has no effect: '\(later.id)' in line \(later.location.line) always "
+          + "overrides it",
+        expected: "the general rule first and the special one behind it"))
+  }
+}
+
+extension Operation {
+  /// Whether it sets every value that another one sets.
+  fileprivate func sets(allOf other: Operation) -> Bool {
+    keep.fields.isSuperset(of: other.keep.fields)
+      && platform.fields.isSuperset(of: other.platform.fields)
+  }
+}
+
+extension Rule {
+  /// Whether it means every entry that another rule means.
+  fileprivate func covers(_ other: Rule) -> Bool {
+    kinds.isSuperset(of: other.kinds) && versions.covers(other.versions)
+      && conditions.cover(other.conditions)
+      && (conditions.siblings.isEmpty || pattern == other.pattern)
+      && pattern.includes(other.pattern)
+  }
+}

@@ -1,0 +1,57 @@
+extension Glob {
+  /// Every name that has at least one byte.
+  static let anyName = Glob(codes: [star, any], sets: [])
+
+  /// Whether each name of the other glob is one of this one's.
+  ///
+  /// A yes is certain; a no may be wrong for globs of many stars.
+  func includes(_ other: Glob) -> Bool {
+    WildcardRelation.includes(
+      outer: codes.count, isOuterStar: { codes[$0] == Self.star },
+      inner: other.codes.count, isInnerStar: { other.codes[$0] == Self.star },
+      covers: { set(at: $0).isSuperset(of: other.set(at: $1)) },
+      coversAny: { set(at: $0) == .all })
+  }
+
+  /// A name that both globs mean; nothing when there is none.
+  func commonName(with other: Glob) -> [UInt8]? {
+    var seen: Set<Int> = []
+    var name: [UInt8] = []
+    return findCommon(other, 0, 0, &name, &seen) ? name : nil
+  }
+
+  private func findCommon(
+    _ other: Glob, _ mine: Int, _ theirs: Int, _ name: inout [UInt8], _ seen: inout Set<Int>
+  ) -> Bool {
+    if mine == codes.count, theirs == other.codes.count { return !name.isEmpty }
+    guard seen.insert(mine * (other.codes.count + 1) + theirs).inserted else { return false }
+    let isStar = mine < codes.count && codes[mine] == Self.star
+    let isOtherStar = theirs < other.codes.count && other.codes[theirs] == Self.star
+    if mine < codes.count, theirs < other.codes.count, !(isStar && isOtherStar) {
+      let mySet = isStar ? ByteSet.all : set(at: mine)
+      let theirSet = isOtherStar ? ByteSet.all : other.set(at: theirs)
+      if let byte = mySet.intersection(theirSet).sample {
+        name.append(byte)
+        let next = (mine + (isStar ? 0 : 1), theirs + (isOtherStar ? 0 : 1))
+        if findCommon(other, next.0, next.1, &name, &seen) { return true }
+        name.removeLast()
+      }
+    }
+    if isStar, findCommon(other, mine + 1, theirs, &name, &seen) { return true }
+    return isOtherStar && findCommon(other, mine, theirs + 1, &name, &seen)
+  }
+
+  /// A name that the glob means, each star filled in; nothing when a set is empty.
+  func sample(filling star: [UInt8]) -> [UInt8]? {
+    var name: [UInt8] = []
+    for index in codes.indices {
+      if codes[index] == Self.star {
+        name.append(contentsOf: star)
+      } else {
+        guard let byte = set(at: index).sample else { return nil }
+        name.append(byte)
+      }
+    }
+    return name.isEmpty ? [UInt8(ascii: "z")] : name
+  }
+}

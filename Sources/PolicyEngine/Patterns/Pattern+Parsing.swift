@@ -1,0 +1,106 @@
+extension Pattern {
+  /// Reads a pattern.
+  ///
+  /// - Throws: What is wrong with it, and where.
+  public init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
+    guard !text.isEmpty else {
+      throw PatternError(offset: 0, problem: "the pattern is empty", expected: "`**` for everything")
+    }
+    var components: [Component] = []
+    var reader = PatternReader(text)
+    while true {
+      if let alternatives = try reader.component() {
+        components.append(.name(PatternComponent(alternatives, ignoringCase: ignoringCase)))
+      } else if components.last?.isAnyDepth != true {
+        components.append(.anyDepth)
+      }
+      guard reader.skipSlash() else { break }
+    }
+    self.init(text: text, ignoresCase: ignoringCase, components: components)
+  }
+
+  /// Makes the pattern that means a path and all that lies below it.
+  func coveringDescendants() -> Pattern {
+    coversDescendants
+      ? self
+      : Pattern(text: text, ignoresCase: ignoresCase, components: components + [.anyDepth])
+  }
+}
+
+extension PatternComponent {
+  /// Makes a component of alternatives; each in all spellings of its letters.
+  init(_ alternatives: [Glob], ignoringCase: Bool) {
+    var literals: [[UInt8]] = []
+    var globs: [Glob] = []
+    for alternative in alternatives {
+      for spelling in Spelling.allCases {
+        var glob = alternative.spelled(spelling)
+        if ignoringCase { glob = glob.ignoringCase }
+        if let literal = glob.literal {
+          if !literals.contains(literal) { literals.append(literal) }
+        } else if !globs.contains(glob) {
+          globs.append(glob)
+        }
+      }
+    }
+    self.init(literals: literals, globs: globs)
+  }
+}
+
+extension Glob {
+  /// The bytes, when there is no wildcard.
+  fileprivate var literal: [UInt8]? {
+    codes.allSatisfy { $0 < Self.any } ? codes.map { UInt8($0) } : nil
+  }
+
+  /// The glob with what stands between wildcards spelled another way.
+  fileprivate func spelled(_ spelling: Spelling) -> Glob {
+    guard spelling != .written, codes.contains(where: { 0x80..<Self.any ~= $0 }) else { return self }
+    var spelled: [UInt16] = []
+    var run: [UInt8] = []
+    for code in codes {
+      if code < Self.any {
+        run.append(UInt8(code))
+      } else {
+        spelled.append(contentsOf: spelling.spell(run).map { UInt16($0) })
+        run = []
+        spelled.append(code)
+      }
+    }
+    spelled.append(contentsOf: spelling.spell(run).map { UInt16($0) })
+    return Glob(codes: spelled, sets: sets)
+  }
+
+  /// The glob with each letter of ASCII in both cases.
+  fileprivate var ignoringCase: Glob {
+    var sets = sets.map(\.ignoringCase)
+    var codes: [UInt16] = []
+    for code in self.codes {
+      guard code < Self.any, let pair = ByteSet.bothCases(of: UInt8(code)) else {
+        codes.append(code)
+        continue
+      }
+      let index = sets.firstIndex(of: pair) ?? sets.count
+      if index == sets.count { sets.append(pair) }
+      codes.append(Self.firstSet + UInt16(index))
+    }
+    return Glob(codes: codes, sets: sets)
+  }
+}
+
+extension ByteSet {
+  /// A letter of ASCII in both cases; nothing for any other byte.
+  fileprivate static func bothCases(of byte: UInt8) -> ByteSet? {
+    let lower = byte | 0x20
+    guard UInt8(ascii: "a")...UInt8(ascii: "z") ~= lower else { return nil }
+    return ByteSet([lower, lower & ~0x20])
+  }
+
+  fileprivate var ignoringCase: ByteSet {
+    var set = self
+    for byte in members {
+      for other in Self.bothCases(of: byte)?.members ?? [] { set.insert(other) }
+    }
+    return set
+  }
+}

@@ -1,0 +1,65 @@
+/// Which paths below a container's root a rule means, byte for byte (docs/policy.md, patterns).
+public struct Pattern: Sendable, Hashable {
+  /// The pattern as it is written.
+  public let text: String
+  /// Whether letters of ASCII match in either case.
+  public let ignoresCase: Bool
+  let components: [Component]
+
+  enum Component: Hashable, Sendable {
+    /// `**`: any number of components, none too. Never twice in a row.
+    case anyDepth
+    case name(PatternComponent)
+
+    var isAnyDepth: Bool { self == .anyDepth }
+    var name: PatternComponent? { if case .name(let name) = self { name } else { nil } }
+  }
+
+  init(text: String, ignoresCase: Bool, components: [Component]) {
+    self.text = text
+    self.ignoresCase = ignoresCase
+    self.components = components
+  }
+
+  /// Whether the pattern covers everything below what it names: its last component is `**`.
+  public var coversDescendants: Bool { components.last?.isAnyDepth == true }
+
+  /// The components before the first wildcard: the folder that the rule names, which a purge leaves
+  /// in place.
+  public var fixedPrefix: [[UInt8]] {
+    var prefix: [[UInt8]] = []
+    for component in components {
+      guard let name = component.name, name.globs.isEmpty, name.literals.count == 1 else { break }
+      prefix.append(name.literals[0])
+    }
+    return prefix
+  }
+
+  /// Whether the pattern means a path, given as its components; none are the container's root.
+  public func matches(_ path: [[UInt8]]) -> Bool {
+    var places = closed([0])
+    for name in path {
+      var next: Set<Int> = []
+      for place in places where place < components.count {
+        switch components[place] {
+        case .anyDepth: next.insert(place)
+        case .name(let component): if component.matches(name) { next.insert(place + 1) }
+        }
+      }
+      places = closed(next)
+    }
+    return places.contains(components.count)
+  }
+
+  private func closed(_ places: Set<Int>) -> Set<Int> {
+    var all = places
+    for place in places where place < components.count && components[place].isAnyDepth {
+      all.insert(place + 1)
+    }
+    return all
+  }
+}
+
+extension Pattern: CustomStringConvertible {
+  public var description: String { text }
+}

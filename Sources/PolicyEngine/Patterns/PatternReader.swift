@@ -1,0 +1,183 @@
+/// Reads a pattern's text, component by component.
+struct PatternReader {
+  private let bytes: [UInt8]
+  private var place = 0
+  private var codes: [UInt16] = []
+  private var sets: [ByteSet] = []
+  /// The alternatives of the component in hand, without what is in `codes`.
+  private var prefixes: [[UInt16]] = [[]]
+
+  /// How many alternatives `{a,b}` may make of one component.
+  static let maximumAlternatives = 256
+
+  init(_ text: String) { bytes = Array(text.utf8) }
+
+  /// Goes behind a slash, when one stands there.
+  mutating func skipSlash() -> Bool {
+    guard place < bytes.count else { return false }
+    place += 1
+    return true
+  }
+
+  /// Reads up to the next slash or the end: the alternatives, or nothing for `**`.
+  mutating func component() throws(PatternError) -> [Glob]? {
+    let start = place
+    let end = bytes[start...].firstIndex(of: UInt8(ascii: "/")) ?? bytes.count
+    let written = bytes[start..<end]
+    try refuse(written, at: start)
+    if written.elementsEqual("**".utf8) {
+      place = end
+      return nil
+    }
+    (codes, sets, prefixes) = ([], [], [[]])
+    while place < bytes.count, bytes[place] != UInt8(ascii: "/") { try element() }
+    let all = prefixes.map { $0 + codes }
+    guard all.allSatisfy({ !$0.isEmpty }) else {
+      throw error("an alternative leaves the component empty", "a name", at: start)
+    }
+    return all.map { Glob(codes: $0, sets: sets) }
+  }
+
+  private func refuse(_ written: ArraySlice<UInt8>, at start: Int) throws(PatternError) {
+    if written.isEmpty {
+      if start == 0 {
+        throw error(
+          "the pattern begins with a slash", "a path relative to the container's root", at: 0)
+      }
+      if start == bytes.count {
+        throw error("the pattern ends with a slash", "`/**` for all that lies below", at: start - 1)
+      }
+      throw error("a component is empty", "one slash", at: start)
+    }
+    if written.elementsEqual(".".utf8) || written.elementsEqual("..".utf8) {
+      throw error(
+        "`\(String(decoding: written, as: UTF8.self))` as a component", "a path without it",
+        at: start)
+    }
+  }
+
+  private mutating func element() throws(PatternError) {
+    let byte = bytes[place]
+    switch byte {
+    case UInt8(ascii: "*"): try star()
+    case UInt8(ascii: "?"): append(Glob.any)
+    case UInt8(ascii: "["): try set()
+    case UInt8(ascii: "{"): try braces()
+    case UInt8(ascii: "]"), UInt8(ascii: "}"):
+      let character = Character(Unicode.Scalar(byte))
+      throw error("`\(character)` closes nothing", "`\\\(character)` for the character", at: place)
+    default: append(UInt16(try literal()))
+    }
+  }
+
+  private mutating func append(_ code: UInt16) {
+    codes.append(code)
+    if code >= Glob.any { place += 1 }
+  }
+
+  private mutating func star() throws(PatternError) {
+    if place + 1 < bytes.count, bytes[place + 1] == UInt8(ascii: "*") {
+      throw error("`**` stands beside other characters", "`**` as a whole component", at: place)
+    }
+    append(Glob.star)
+  }
+
+  /// Reads a byte that stands for itself, behind a backslash or not.
+  private mutating func literal() throws(PatternError) -> UInt8 {
+    if bytes[place] == UInt8(ascii: "\\") {
+      place += 1
+      guard place < bytes.count else {
+        throw error("a backslash at the end", "`\\\\` for a backslash", at: place - 1)
+      }
+      if bytes[place] == UInt8(ascii: "/") {
+        throw error("a slash behind a backslash", "a component without a slash", at: place - 1)
+      }
+    }
+    guard bytes[place] != 0 else { throw error("a NUL", "a character of a name", at: place) }
+    defer { place += 1 }
+    return bytes[place]
+  }
+
+  private mutating func set() throws(PatternError) {
+    let start = place
+    place += 1
+    let isInverted = place < bytes.count && bytes[place] == UInt8(ascii: "!")
+    if isInverted { place += 1 }
+    var set = ByteSet()
+    var isEmpty = true
+    while true {
+      guard place < bytes.count, bytes[place] != UInt8(ascii: "/") else {
+        throw error("`[` without `]`", "`]`, or `\\[` for the character", at: start)
+      }
+      if bytes[place] == UInt8(ascii: "]") { break }
+      for byte in try range() { set.insert(byte) }
+      isEmpty = false
+    }
+    guard !isEmpty else { throw error("a set of nothing", "characters in `[]`", at: start) }
+    sets.append(isInverted ? set.inverted : set)
+    append(Glob.firstSet + UInt16(sets.count - 1))
+  }
+
+  private mutating func range() throws(PatternError) -> ClosedRange<UInt8> {
+    let start = place
+    let low = try member()
+    guard place + 1 < bytes.count, bytes[place] == UInt8(ascii: "-"),
+      bytes[place + 1] != UInt8(ascii: "]")
+    else { return low...low }
+    place += 1
+    let high = try member()
+    guard low <= high else { throw error("a range that goes down", "`a-z`", at: start) }
+    return low...high
+  }
+
+  private mutating func member() throws(PatternError) -> UInt8 {
+    let start = place
+    let byte = try literal()
+    guard byte < 0x80 else {
+      throw error("a letter outside ASCII in a set", "`{é,è}`: a set holds bytes", at: start)
+    }
+    return byte
+  }
+
+  private mutating func braces() throws(PatternError) {
+    let start = place
+    let outer = codes
+    var alternatives: [[UInt16]] = []
+    place += 1
+    codes = []
+    while true {
+      guard place < bytes.count, bytes[place] != UInt8(ascii: "/") else {
+        throw error(
+          "`{` without `}` in the same component", "`}`, or `\\{` for the character", at: start)
+      }
+      let byte = bytes[place]
+      if byte == UInt8(ascii: "{") { throw error("`{` within `{}`", "alternatives that are not nested", at: place) }
+      if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") {
+        alternatives.append(codes)
+        codes = []
+        place += 1
+        if byte == UInt8(ascii: "}") { break }
+      } else {
+        try element()
+      }
+    }
+    try multiply(outer, alternatives, start)
+  }
+
+  private mutating func multiply(
+    _ outer: [UInt16], _ alternatives: [[UInt16]], _ start: Int
+  ) throws(PatternError) {
+    guard prefixes.count * alternatives.count <= Self.maximumAlternatives else {
+      throw error(
+        "more than \(Self.maximumAlternatives) alternatives in one component", "several rules",
+        at: start)
+    }
+    prefixes = prefixes.flatMap { prefix in alternatives.map { prefix + outer + $0 } }
+    codes = []
+  }
+
+  private func error(_ problem: String, _ expected: String, at place: Int) -> PatternError {
+    let offset = bytes[..<place].count { $0 & 0xC0 != 0x80 }
+    return PatternError(offset: offset, problem: problem, expected: expected)
+  }
+}

@@ -1,0 +1,200 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Notebook: text notes in Documents, their database with a live log, an Inbox, a share extension, a
+/// group with Reader; the odd names and the symbolic links are here.
+enum NotebookApp {
+  private static let id = "org.example.notebook"
+
+  static func bundle() throws(SampleError) -> ContainerPlan {
+    let documents = PropertyList.members([
+      "CFBundleTypeName": .string("Text"),
+      "LSHandlerRank": .string("Owner"),
+      "LSItemContentTypes": .array([.string("public.plain-text"), .string("com.adobe.pdf")]),
+    ])
+    let address = PropertyList.members([
+      "CFBundleURLName": .string(ByteString(id)),
+      "CFBundleURLSchemes": .array([.string("notebook")]),
+    ])
+    let app = BundlePlan(
+      name: "Notebook", identifier: id, version: "3.2", build: "320",
+      groups: [SampleGroups.libraryID],
+      info: [
+        .init("CFBundleDocumentTypes", .array([documents])),
+        .init("CFBundleURLTypes", .array([address])),
+      ])
+    let share = BundlePlan(
+      name: "Share", identifier: id + ".share", version: "3.2", build: "320", packageType: "XPC!",
+      groups: [SampleGroups.libraryID],
+      info: [
+        .init(
+          "NSExtension",
+          .members([
+            "NSExtensionAttributes": .members([
+              "NSExtensionActivationRule": .members([
+                "NSExtensionActivationSupportsText": .bool(true),
+                "NSExtensionActivationSupportsImageWithMaxCount": .integer(4),
+              ])
+            ]),
+            "NSExtensionPointIdentifier": .string("com.apple.share-services"),
+          ]))
+      ])
+    var bundle = try ContainerPlan(
+      .bundle, "6513270E-269E-4D37-B2A7-4DE452E6B438", of: ByteString(id))
+    bundle.add(try app.appEntries())
+    bundle.add(try share.entries(in: "Notebook.app/PlugIns/Share.appex"))
+    return bundle
+  }
+
+  static func data(day: Int) throws(SampleError) -> ContainerPlan {
+    var data = try ContainerPlan(
+      .data, "D23F0824-128B-4F33-8C5C-7FD0A6A3A450", of: ByteString(id))
+    data.add(notes(day: day))
+    data.add(files())
+    data.add(links(in: data.devicePath))
+    data.add(try library(day: day))
+    data.add(database(day: day), day: day)
+    data.add([.file("Library/Application Support/Notebook/Notes.sqlite-shm", index, day: day)])
+    addDays(to: &data, day: day)
+    return data
+  }
+
+  static func shareExtension() throws(SampleError) -> ContainerPlan {
+    var container = try ContainerPlan(
+      .extension, "9531985D-5D9D-49F8-9818-E811892F902B", of: ByteString(id + ".share"))
+    container.add([
+      .folder("Documents"), .folder("SystemData"), .folder("tmp", permissions: 0o700),
+      .prose("Library/Application Support/Pending/Clipping.txt", bytes: 800, day: -2),
+      .prose("Library/Caches/Preview.txt", bytes: 600, day: -9),
+      try .binaryPlist(
+        "Library/Preferences/org.example.notebook.share.plist",
+        .members(["lastNotebook": .string("Groceries")]), day: -2, permissions: 0o600),
+    ])
+    return container
+  }
+
+  // MARK: - What is in Documents
+
+  /// Four names that programs stumble over are among the notes: a line break, bytes that are not
+  /// UTF-8, and an é in one and in two characters, which are two files.
+  private static func notes(day: Int) -> [ManifestEntry] {
+    let list = (0...day).map { "- \(SampleText.title("groceries \($0)"))\n" }.joined()
+    return [
+      .text("Documents/Notes/Groceries.md", "# Groceries\n\n" + list, day: day),
+      .prose("Documents/Notes/Ideas.txt", bytes: 2_400, day: -14, permissions: 0o600),
+      .prose("Documents/Notes/Recipes.md", bytes: 5_200, day: -95),
+      .prose("Documents/Notes/Travel plans.md", bytes: 3_100, day: -31),
+      .prose("Documents/Notes/Caf\u{e9}.md", bytes: 500, day: -3),
+      .prose("Documents/Notes/Cafe\u{301}.md", bytes: 700, day: -3),
+      .prose("Documents/Notes/Two\nlines.md", bytes: 400, day: -8),
+      .prose(
+        ByteString("Documents/Notes/Scan ".utf8 + [0xff, 0xfe] + ".txt".utf8), bytes: 300, day: -8),
+    ]
+  }
+
+  private static func files() -> [ManifestEntry] {
+    [
+      .folder("Documents/Empty folder"),
+      .picture("Documents/Attachments/Sketch.png", width: 48, height: 36, day: -40),
+      .noise(
+        "Documents/Inbox/Itinerary.pdf", head: Array("%PDF-1.4\n".utf8), bytes: 6_000, day: -1,
+        permissions: 0o444),
+      .folder("SystemData"),
+      .folder("tmp", permissions: 0o700),
+      .prose("tmp/Export 1.md", bytes: 2_000, day: -1, permissions: 0o600),
+    ]
+  }
+
+  /// Of the links one leads into this container, as the device names it; one elsewhere; one is
+  /// relative.
+  private static func links(in container: ByteString) -> [ManifestEntry] {
+    [
+      .link("Documents/Latest.md", to: container.appending("Documents/Notes/Recipes.md"), day: -95),
+      .link(
+        "Library/Application Support/Notebook/Fonts", to: "/System/Library/Fonts", day: -120),
+      .link(
+        "Library/Application Support/Notebook/Recent", to: "../../../Documents/Notes", day: -120),
+    ]
+  }
+
+  // MARK: - What is in Library
+
+  private static func library(day: Int) throws(SampleError) -> [ManifestEntry] {
+    let preferences = PropertyList.members([
+      "fontSize": .integer(15),
+      "lastOpened": .date(Timestamp.sample(day: day, of: "opened").sinceReferenceDate),
+      "launchCount": .integer(41 + Int64(day)),
+      "sortByTitle": .bool(false),
+      "theme": .string("Paper"),
+    ])
+    let state = "Library/Saved Application State/\(id).savedState"
+    let scenes = "Library/SplashBoard/Snapshots/\(id) - {DEFAULT GROUP}"
+    return [
+      try .binaryPlist(
+        ByteString("Library/Preferences/\(id).plist"), preferences, day: day, permissions: 0o600),
+      .noise(ByteString("Library/Preferences/\(id).plist.Xa9Bc2D"), bytes: 90, day: -60),
+      try .xmlPlist(
+        ByteString("Library/SyncedPreferences/\(id).plist"),
+        .members(["theme": .string("Paper")]), day: -60),
+      .noise(ByteString("\(state)/data.data"), bytes: 1_200, day: -1),
+      try .binaryPlist(
+        ByteString("\(state)/windows.plist"), .array([.members(["id": .integer(1)])]), day: -1),
+      .noise(ByteString("\(scenes)/Light.ktx"), bytes: 4_000, day: -1),
+      .noise(ByteString("\(scenes)/Dark.ktx"), bytes: 4_000, day: -1),
+      .picture(
+        "Library/Caches/org.example.notebook/Previews/1.png", width: 32, height: 24, day: -5),
+      .picture(
+        "Library/Caches/org.example.notebook/Previews/2.png", width: 32, height: 24, day: -4),
+    ]
+  }
+
+  /// Sixty notes in the file. The log holds two transactions of the first day and one of each day
+  /// after it; each adds two notes and pins another.
+  private static func database(day: Int) -> DatabasePlan {
+    func rows(_ count: Int, pinned: Int) -> [SQLiteRow] {
+      (1...count).map { number in
+        SQLiteRow(
+          Int64(number),
+          [
+            .null, .text(SampleText.title("note \(number)")),
+            .text(SampleText.text("note \(number)", bytes: 150 + 7 * (number % 40))),
+            .integer(number <= pinned ? 1 : 0), .real(790_000_000.5 + 3_600 * Double(number)),
+          ])
+      }
+    }
+    return DatabasePlan(
+      path: "Library/Application Support/Notebook/Notes.sqlite", table: "notes",
+      columns: """
+        id INTEGER PRIMARY KEY, title TEXT NOT NULL, body TEXT NOT NULL, pinned INTEGER NOT NULL, \
+        modified REAL NOT NULL
+        """,
+      rows: rows(60, pinned: 2),
+      commits: (0...(day + 1)).map { rows(62 + 2 * $0, pinned: 3 + $0) })
+  }
+
+  /// The index of the log in shared memory, as after a crash: SQLite makes it anew when no program
+  /// has it open.
+  private static let index = [UInt8](repeating: 0, count: 32 * 1024)
+
+  // MARK: - What the days bring
+
+  /// Each day adds a page to the journal; the first days each delete a draft.
+  private static func addDays(to data: inout ContainerPlan, day: Int) {
+    for other in 0...SampleDevice.lastDay {
+      let page = ByteString("Documents/Journal/Day \(other).md")
+      if other <= day {
+        data.add([.prose(page, bytes: 900, day: other)])
+      } else {
+        data.expect(page)
+      }
+    }
+    for draft in 1...4 {
+      let path = ByteString("Documents/Drafts/Draft \(draft).md")
+      if draft < 4 && draft <= day {
+        data.remove(path, day: draft)
+      } else {
+        data.add([.prose(path, bytes: 1_100, day: -20 - draft)])
+      }
+    }
+  }
+}

@@ -1,0 +1,102 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// A container of the sample: its place, its metadata, what it holds, and what it no longer holds.
+struct ContainerPlan {
+  /// The path below the device's folder.
+  let folder: ByteString
+  /// Paths are relative to the container.
+  private(set) var entries: [ManifestEntry] = []
+  /// What other days have and this day lacks; a time where it was removed, nil where it is to come.
+  private(set) var absent: [(path: ByteString, removed: Timestamp?)] = []
+  private(set) var databases: [SampleDatabase] = []
+
+  /// Makes a container with its metadata. `recordedUUID` is the UUID in the metadata where it is not
+  /// the folder's name, as on devices that were restored.
+  init(
+    _ kind: ContainerKind, _ uuid: String, of identifier: ByteString, recordedUUID: String? = nil
+  ) throws(SampleError) {
+    let (place, contentClass): (String, Int64) =
+      switch kind {
+      case .bundle: ("Bundle/Application", 1)
+      case .extension: ("Data/PluginKitPlugin", 4)
+      case .group: ("Shared/AppGroup", 7)
+      default: ("Data/Application", 2)
+      }
+    folder = ByteString("data/Containers/\(place)/\(uuid)")
+    let metadata = PropertyList.members([
+      "MCMMetadataActiveDPClass": .integer(0),
+      "MCMMetadataContentClass": .integer(contentClass),
+      "MCMMetadataIdentifier": .string(identifier),
+      "MCMMetadataInfo": .members([
+        "com.apple.MobileInstallation.ContentProtectionClass": .integer(0)
+      ]),
+      "MCMMetadataSchemaVersion": .integer(39),
+      "MCMMetadataUUID": .string(ByteString(recordedUUID ?? uuid)),
+    ])
+    let name: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
+    add([try .binaryPlist(name, metadata, day: -200)])
+  }
+
+  /// The path of the container as the device itself names it, whatever folder the sample lies in:
+  /// what an absolute link into it holds.
+  var devicePath: ByteString {
+    ByteString("/private/var/mobile/" + folder.description.dropFirst("data/".count))
+  }
+
+  mutating func add(_ more: [ManifestEntry]) { entries += more }
+
+  /// Adds the files of a database that was last changed on a day; with a log only that one was.
+  mutating func add(_ plan: DatabasePlan, day: Int) {
+    if plan.commits.isEmpty {
+      entries.append(.file(plan.path, plan.file, day: day))
+    } else {
+      let log = ByteString(plan.path.bytes + "-wal".utf8)
+      entries.append(.file(plan.path, plan.file, day: -1))
+      entries.append(.file(log, plan.log, day: day))
+    }
+    databases.append(
+      SampleDatabase(
+        path: folder.appending(plan.path), table: plan.table, rowsInFile: plan.rows.count,
+        rowsWithLog: (plan.commits.last ?? plan.rows).count))
+  }
+
+  /// Notes what was removed on a day.
+  mutating func remove(_ path: ByteString, day: Int) {
+    absent.append((path, .sample(day: day, of: path)))
+  }
+
+  /// Notes what a later day adds.
+  mutating func expect(_ path: ByteString) { absent.append((path, nil)) }
+}
+
+extension PropertyList {
+  /// A dictionary with its members in this order.
+  static func members(_ members: KeyValuePairs<ByteString, PropertyList>) -> PropertyList {
+    .dictionary(members.map { Member($0.key, $0.value) })
+  }
+}
+
+extension ManifestEntry {
+  /// A binary property list.
+  static func binaryPlist(
+    _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
+  ) throws(SampleError) -> ManifestEntry {
+    do {
+      return file(path, try value.binary(), day: day, permissions: permissions)
+    } catch {
+      throw SampleError(error, at: path)
+    }
+  }
+
+  /// An XML property list.
+  static func xmlPlist(
+    _ path: ByteString, _ value: PropertyList, day: Int, permissions: UInt16 = 0o644
+  ) throws(SampleError) -> ManifestEntry {
+    do {
+      return file(path, try value.xml(), day: day, permissions: permissions)
+    } catch {
+      throw SampleError(error, at: path)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+/// A value in a row of a sample database.
+enum SQLiteValue: Hashable, Sendable {
+  case null
+  case integer(Int64)
+  case real(Double)
+  case text(String)
+  case blob([UInt8])
+}
+
+/// A row: its number, which an `INTEGER PRIMARY KEY` column stands for, and its columns' values; the
+/// value of such a column is `null` (SQLite file format, section 2.1).
+struct SQLiteRow: Hashable, Sendable {
+  let id: Int64
+  let values: [SQLiteValue]
+
+  init(_ id: Int64, _ values: [SQLiteValue]) {
+    self.id = id
+    self.values = values
+  }
+}
+
+extension SQLiteRow {
+  /// The record of the values: the header's size, the types, then the values' bytes (section 2.1).
+  var record: [UInt8] {
+    let columns = values.map(\.stored)
+    let types = columns.flatMap { Self.varint($0.type) }
+    precondition(types.count < 127, "the header's size is one byte, and counts itself")
+    return [UInt8(types.count + 1)] + types + columns.flatMap(\.bytes)
+  }
+
+  /// A table's leaf cell: the record's size, the row's number, the record (section 1.6). A record
+  /// must fit its page: overflow pages are not written.
+  var leafCell: [UInt8] {
+    let record = record
+    precondition(record.count <= SQLitePage.size - 35, "no overflow pages are written")
+    return Self.varint(UInt64(record.count)) + Self.varint(UInt64(id)) + record
+  }
+
+  /// A number in groups of seven bits, the highest first; all but the last byte have the high bit
+  /// (section 1.6). Numbers of more than 56 bits, which need a ninth byte, do not occur.
+  static func varint(_ number: UInt64) -> [UInt8] {
+    precondition(number < 1 << 56)
+    var bytes = [UInt8(number & 0x7f)]
+    var rest = number >> 7
+    while rest > 0 {
+      bytes.append(UInt8(rest & 0x7f) | 0x80)
+      rest >>= 7
+    }
+    return bytes.reversed()
+  }
+}
+
+extension SQLiteValue {
+  /// The serial type and the bytes of the value (the table of section 2.1).
+  fileprivate var stored: (type: UInt64, bytes: [UInt8]) {
+    switch self {
+    case .null: return (0, [])
+    case .integer(let number): return Self.stored(number)
+    case .real(let number): return (7, number.bitPattern.bigEndianBytes(8))
+    case .text(let text): return (13 + 2 * UInt64(text.utf8.count), Array(text.utf8))
+    case .blob(let bytes): return (12 + 2 * UInt64(bytes.count), bytes)
+    }
+  }
+
+  /// A whole number in the fewest of 0, 1, 2, 3, 4, 6 and 8 bytes.
+  private static func stored(_ number: Int64) -> (type: UInt64, bytes: [UInt8]) {
+    if number == 0 || number == 1 { return (8 + UInt64(number), []) }
+    let bits = 65 - (number < 0 ? ~number : number).leadingZeroBitCount
+    let widths = [1, 2, 3, 4, 6, 8]
+    let index = widths.firstIndex { bits <= 8 * $0 } ?? 5
+    return (UInt64(index + 1), UInt64(bitPattern: number).bigEndianBytes(widths[index]))
+  }
+}
+
+extension FixedWidthInteger {
+  /// The lowest `count` bytes, the highest of them first.
+  func bigEndianBytes(_ count: Int = Self.bitWidth / 8) -> [UInt8] {
+    (0..<count).reversed().map { UInt8(truncatingIfNeeded: self >> Self(8 * $0)) }
+  }
+}

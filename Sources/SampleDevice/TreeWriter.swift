@@ -1,0 +1,127 @@
+internal import SystemIO
+
+/// Carries out a manifest in a folder, relative to the folder's handle and following no link.
+struct TreeWriter: ~Copyable {
+  private let root: Folder
+  private(set) var report = SampleReport()
+
+  init(root: consuming Folder) { self.root = root }
+
+  /// Makes everything: folders first, then what they hold, other names of files when these are
+  /// there, and the folders' times when nothing more comes into them.
+  mutating func make(_ manifest: Manifest) throws(SystemError) {
+    for entry in manifest.entries where entry.content == .folder { try makeFolder(entry) }
+    for entry in manifest.entries { try makeFile(entry) }
+    for entry in manifest.entries {
+      if case .hardLink(let file) = entry.content { try makeHardLink(entry.path, of: file) }
+    }
+    for entry in manifest.entries where entry.content == .folder { try setTime(entry) }
+    try root.setModified(manifest.rootModified)
+  }
+
+  /// Makes what differs between two manifests as the second has it, and removes what it lacks.
+  mutating func change(from start: Manifest, to manifest: Manifest) throws(SystemError) {
+    let before = Dictionary(start.entries.map { ($0.path, $0) }) { first, _ in first }
+    var touched = Set(manifest.absent.map(\.parent))
+    for path in manifest.absent { try remove(path) }
+    for entry in manifest.entries where before[entry.path] != entry {
+      guard entry.content != .folder else { continue }
+      try makeFile(entry, replacing: true)
+      touched.insert(entry.parent)
+    }
+    for entry in manifest.entries where touched.contains(entry.path) { try setTime(entry) }
+  }
+
+  /// Opens a folder below the root.
+  private func folder(_ path: ByteString) throws(SystemError) -> Folder {
+    var folder = try root.duplicate()
+    for name in path.components { folder = try folder.folder(name) }
+    return folder
+  }
+
+  private mutating func makeFolder(_ entry: ManifestEntry) throws(SystemError) {
+    let parent = try folder(entry.parent)
+    try parent.createFolder(entry.name)
+    try parent.setPermissions(entry.permissions, of: entry.name)
+    try set(entry.marks, on: parent.attributes(of: entry.name))
+    report.entries += 1
+  }
+
+  /// Makes a file or a symbolic link. A file is complete before it has its name when it replaces
+  /// another, so that one with several names is not written to.
+  private mutating func makeFile(
+    _ entry: ManifestEntry, replacing: Bool = false
+  ) throws(SystemError) {
+    let parent = try folder(entry.parent)
+    switch entry.content {
+    case .folder, .hardLink: return
+    case .link(let target):
+      try parent.createLink(entry.name, to: target)
+      try parent.setModified(entry.modified, of: entry.name)
+    case .file(let bytes):
+      let piece = ManifestEntry.Piece(offset: 0, bytes: bytes)
+      try write([piece], of: entry, in: parent, replacing: replacing)
+    case .sparse(_, let pieces):
+      try write(pieces, of: entry, in: parent, replacing: replacing)
+    }
+    report.entries += 1
+    report.bytes += entry.size
+  }
+
+  private mutating func write(
+    _ pieces: [ManifestEntry.Piece], of entry: ManifestEntry, in parent: borrowing Folder,
+    replacing: Bool
+  ) throws(SystemError) {
+    let name: ByteString = replacing ? ".sandboxctl-sample.tmp" : entry.name
+    if replacing, try parent.statusIfPresent(name) != nil { try parent.remove(name) }
+    let file = try parent.create(name, permissions: 0o600)
+    try file.setPermissions(0o600)  // the umask may forbid what follows
+    for piece in pieces {
+      try file.seek(to: piece.offset)
+      try file.write(piece.bytes)
+    }
+    try file.truncate(to: entry.size)
+    try set(entry.marks, on: parent.attributes(of: name))
+    try file.setPermissions(entry.permissions)
+    try file.setModified(entry.modified)
+    try file.close()
+    if replacing { try parent.rename(name, to: entry.name, in: parent) }
+  }
+
+  private mutating func makeHardLink(
+    _ path: ByteString, of file: ByteString
+  ) throws(SystemError) {
+    guard let name = path.lastComponent, let existing = file.lastComponent else { return }
+    try folder(path.parent).createHardLink(name, to: existing, in: try folder(file.parent))
+    report.entries += 1
+  }
+
+  /// Sets marks, or counts those that the file system has no place for.
+  private mutating func set(
+    _ marks: [ManifestEntry.Mark], on attributes: ExtendedAttributes
+  ) throws(SystemError) {
+    for mark in marks {
+      do {
+        try attributes.set(mark.name, to: mark.value)
+      } catch {
+        guard error.isUnsupported else { throw error }
+        report.marksLeftOut += 1
+      }
+    }
+  }
+
+  private func setTime(_ entry: ManifestEntry) throws(SystemError) {
+    try folder(entry.path).setModified(entry.modified)
+  }
+
+  /// Removes a file; one that is not there is as it should be.
+  private mutating func remove(_ path: ByteString) throws(SystemError) {
+    guard let name = path.lastComponent else { return }
+    do {
+      try folder(path.parent).remove(name)
+      report.removed += 1
+    } catch {
+      guard error.isMissing else { throw error }
+    }
+  }
+}

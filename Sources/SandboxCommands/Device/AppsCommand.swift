@@ -1,0 +1,46 @@
+internal import ArgumentParser
+internal import Codecs
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl apps`: what is on a device.
+struct AppsCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "apps",
+      abstract: "List a device's apps and their containers",
+      discussion: """
+        Shows each app with its version and containers, the groups that apps share and whether that \
+        is known or guessed, and containers that belong to no app. With --findings, what is odd \
+        about the device is told, too.
+
+        \(Examples.text([
+          "sandboxctl apps --root device", "sandboxctl apps --root device --json",
+        ]))
+        """)
+  }
+
+  @OptionGroup var device: DeviceOptions
+
+  @Flag(help: "Tell what is odd about the device: links followed, folders that cannot be read.")
+  var findings = false
+
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let device = try device.find()
+    if output.json {
+      try console.result(device.json)
+    } else {
+      try AppsText(device).write(console)
+    }
+    let warnings = device.findings.filter { $0.severity == .warning }
+    if findings {
+      for finding in device.findings { console.note(finding.description) }
+    } else if !output.quiet, !warnings.isEmpty {
+      console.note(
+        "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")
+    }
+    return .done
+  }
+}

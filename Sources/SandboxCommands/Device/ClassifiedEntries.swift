@@ -1,0 +1,158 @@
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// The answer of `classify`: a line for each entry, or a table of sums.
+struct ClassifiedEntries {
+  private let scan: DeviceScan
+  private let within: ByteString?
+  private let view: VerdictView
+  private let console: Console
+
+  init(_ scan: DeviceScan, within: LogicalPath?, view: VerdictView, _ console: Console) {
+    self.scan = scan
+    self.within = within?.bytes
+    self.view = view
+    self.console = console
+  }
+
+  func write(asJSON: Bool, summary: Bool) throws {
+    if summary { return try writeSummary(asJSON: asJSON) }
+    for container in scan.containers {
+      for index in container.entries.indices {
+        let path = container.logicalPath(index)
+        if let within, !path.isWithin(within) { continue }
+        let entry = container.entries[index]
+        try console.result(
+          asJSON
+            ? entry.json(
+              at: path, real: container.container.absolutePath.appending(container.path(index)),
+              view
+            ).compact
+            : Self.line(entry.verdicts[view], stored: entry.fate.word, path, entry.status.kind))
+      }
+    }
+  }
+
+  /// One line for a person; columns of fixed width, since lines come as they are found.
+  static func line(
+    _ verdict: Verdict, stored: String, _ path: ByteString, _ kind: FileKind
+  ) -> String {
+    let columns = [
+      (verdict.dataClass.rawValue, 11), (stored, 8), (verdict.update.rawValue, 10),
+      (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
+    ]
+    let cells = columns.map { text, width in
+      text + String(repeating: " ", count: max(0, width - text.count))
+    }
+    return cells.joined(separator: "  ") + "  \(path)" + (kind == .directory ? "/" : "")
+  }
+
+  private func writeSummary(asJSON: Bool) throws {
+    var sums: [DataClass: (kept: EntryTotals, left: EntryTotals)] = [:]
+    for container in scan.containers {
+      for (index, entry) in container.entries.enumerated() where entry.status.kind == .file {
+        if let within, !container.logicalPath(index).isWithin(within) { continue }
+        var sum = sums[entry.verdicts[view].dataClass] ?? (EntryTotals(), EntryTotals())
+        if entry.fate == .leftOut { sum.left.add(entry.status) } else { sum.kept.add(entry.status) }
+        sums[entry.verdicts[view].dataClass] = sum
+      }
+    }
+    let known = DataClass.allCases.compactMap { name in sums[name].map { (name, $0) } }
+    if asJSON {
+      try console.result(
+        .array(
+          known.map {
+            ["class": .string($0.rawValue), "kept": $1.kept.json, "left_out": $1.left.json]
+          }))
+      return
+    }
+    var table = Table([
+      ("class", .left), ("kept", .right), ("files", .right), ("left out", .right),
+      ("files", .right),
+    ])
+    for (name, sum) in known {
+      table.add([
+        name.rawValue, Sizes.text(sum.kept.bytes), Sizes.count(sum.kept.files),
+        Sizes.text(sum.left.bytes), Sizes.count(sum.left.files),
+      ])
+    }
+    try table.lines.forEach { try console.result($0) }
+  }
+}
+
+extension ScannedEntry.Fate {
+  /// The word of output.
+  var word: String {
+    switch self {
+    case .kept: "kept"
+    case .bare: "bare"
+    case .leftOut: "left-out"
+    }
+  }
+}
+
+extension ScannedEntry {
+  /// A line of `classify --json`.
+  func json(at path: ByteString, real: ByteString, _ view: VerdictView) -> JSON {
+    var members = JSON.path(path) + JSON.path(real, named: "real_path")
+    members += [
+      JSON.Member("type", .string(status.kind.word)),
+      JSON.Member("size", .integer(Int64(clamping: status.size))),
+      JSON.Member("stored", .string(fate.word)),
+    ]
+    members += verdicts[view].members
+    if view == .keep, verdicts.platform != verdicts.keep {
+      members.append(JSON.Member("platform", .object(verdicts.platform.members)))
+    }
+    return .object(members)
+  }
+}
+
+extension Verdict {
+  /// The verdict's members in JSON.
+  var members: [JSON.Member] {
+    [
+      JSON.Member("class", .string(dataClass.rawValue)), JSON.Member("backup", backup.json),
+      JSON.Member("update", .string(update.rawValue)),
+      JSON.Member("purge", .string(purge.description)),
+      JSON.Member("restore", .string(restore.rawValue)),
+    ]
+  }
+}
+
+extension BackupDisposition {
+  /// The mode where it is the same for all destinations, else an object as in a policy file.
+  var json: JSON {
+    if cloud <= standard, unencrypted <= standard { return .string(standard.rawValue) }
+    return [
+      "default": .string(standard.rawValue), "cloud": .string(max(cloud, standard).rawValue),
+      "unencrypted": .string(max(unencrypted, standard).rawValue),
+    ]
+  }
+}
+
+extension PurgeDisposition {
+  /// The disposition in a word for a column: `never`, `anytime`, `order 20`.
+  var word: String {
+    guard let terms else { return "never" }
+    return self == .anytime ? "anytime" : "order \(terms.order)"
+  }
+}
+
+extension FileKind {
+  /// The kind as JSON names it.
+  var word: String {
+    switch self {
+    case .file: "file"
+    case .directory: "directory"
+    case .symlink: "symlink"
+    case .fifo: "fifo"
+    case .socket: "socket"
+    case .characterDevice: "character-device"
+    case .blockDevice: "block-device"
+    }
+  }
+}

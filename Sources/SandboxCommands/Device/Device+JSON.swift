@@ -1,0 +1,110 @@
+internal import Codecs
+internal import SandboxModel
+internal import SystemIO
+
+extension Device {
+  /// The device as `apps --json` tells it.
+  var json: JSON {
+    .object(
+      JSON.path(root, named: "root") + [
+        JSON.Member("layout", .string(layout.rawValue)), JSON.Member("name", .text(name)),
+        JSON.Member("platform", .text(platform)), JSON.Member("os_version", .text(osVersion)),
+        JSON.Member("identity", .string(identity.description)),
+        JSON.Member("apps", .array(apps.map { json(of: $0) })),
+        JSON.Member("containers", .array(containers.map(\.json))),
+        JSON.Member(
+          "groups", .array(containers.filter { $0.kind == .group }.map { json(ofGroup: $0) })),
+        JSON.Member("system_containers", .array(systemContainers.map(\.json))),
+        JSON.Member("findings", .array(findings.map(\.json))),
+      ])
+  }
+
+  private func json(of app: App) -> JSON {
+    [
+      "id": .string(app.identifier.description), "name": .text(app.displayName),
+      "version": .text(app.version), "build": .text(app.build),
+      "installed": .bool(app.isInstalled),
+      "containers": .array(containers(of: app).map { .string($0.logicalPrefix.description) }),
+      "extensions": .array(app.extensions.map(\.json)), "groups": .array(app.groups.map(\.json)),
+      "flatpak": app.installation?.json ?? .null,
+    ]
+  }
+
+  private func json(ofGroup group: Container) -> JSON {
+    [
+      "id": .string(group.identifier?.description ?? ""),
+      "path": .string(group.logicalPrefix.description),
+      "members": .array(
+        members(of: group).map { member in
+          [
+            "app": .string(member.app.identifier.description),
+            "known": .bool(member.basis != .guessed),
+          ]
+        }),
+    ]
+  }
+}
+
+extension Container {
+  var json: JSON {
+    .object(
+      JSON.path(logicalPrefix) + [
+        JSON.Member("kind", .string(kind.rawValue)),
+        JSON.Member("id", .text(identifier?.bytes)),
+        JSON.Member("identified_by", .string(identification.rawValue)),
+        JSON.Member("app", .text(owner?.bytes)), JSON.Member("uuid", .text(uuid)),
+        JSON.Member("readable", .bool(isReadable)),
+      ] + JSON.path(absolutePath, named: "real_path"))
+  }
+}
+
+extension AppExtension {
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("id", .string(identifier.description)), JSON.Member("name", .text(displayName)),
+        JSON.Member("version", .text(version)), JSON.Member("build", .text(build)),
+      ] + JSON.path(path))
+  }
+}
+
+extension GroupMembership {
+  var json: JSON {
+    var source = "guessed"
+    if case .known(let place) = basis { source = place.rawValue }
+    return [
+      "id": .string(group.description), "known": .bool(isKnown), "source": .string(source),
+    ]
+  }
+}
+
+extension FlatpakInstallation {
+  var json: JSON {
+    [
+      "scope": .string(scope.rawValue), "arch": .text(architecture), "branch": .text(branch),
+      "commit": .text(commit), "origin": .text(origin), "url": .text(remoteURL),
+      "runtime": .text(runtime),
+    ]
+  }
+}
+
+extension SystemContainers {
+  var json: JSON { .object(JSON.path(path) + [JSON.Member("count", .integer(Int64(count)))]) }
+}
+
+extension Finding {
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("severity", .string(severity.rawValue)),
+        JSON.Member("code", .string(code.rawValue)),
+      ] + JSON.path(path) + [JSON.Member("reason", .string(reason))])
+  }
+}
+
+extension JSON {
+  /// A name as text, escaped where it is not UTF-8; null when there is none.
+  static func text(_ name: ByteString?) -> JSON {
+    name.map { .string($0.utf8 ?? $0.description) } ?? .null
+  }
+}

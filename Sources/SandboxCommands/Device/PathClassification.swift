@@ -1,0 +1,69 @@
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// `classify --stdin0`: logical paths from standard input, judged without looking at any file.
+struct PathClassification {
+  private let command: ClassifyCommand
+
+  init(_ command: ClassifyCommand) { self.command = command }
+
+  func run(_ console: Console) throws {
+    guard let input = try StandardStream.readInput(limit: Self.limit) else {
+      throw UsageError(
+        "standard input has more than \(Self.limit >> 20) MiB of paths",
+        hint: "give them in several runs")
+    }
+    let layout = try command.device.chosenLayout() ?? .coreSimulator
+    let policy = try command.policy.compile(for: layout, version: nil)
+    var classifier = Classifier(policy)
+    for path in input.split(separator: 0) {
+      try classify(ByteString(path), &classifier, console)
+    }
+  }
+
+  /// The most bytes of paths that are read.
+  private static let limit = 1 << 30
+
+  private func classify(
+    _ given: ByteString, _ classifier: inout Classifier, _ console: Console
+  ) throws {
+    let isFolder = given.bytes.last == UInt8(ascii: "/")
+    let path = ByteString(
+      given.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    guard let (container, inner) = try LogicalPath(path).place else {
+      throw UsageError(
+        "'\(given)' is no logical path of a container",
+        hint: "write it as 'apps/com.example.app/data/Documents/x'")
+    }
+    let state = container.state(&classifier)
+    let facts = EntryFacts(isFolder ? .directory : .file)
+    let end = inner.withSpan { classifier.descend(state, path: $0) }
+    let verdict = classifier.verdicts(end, facts)[command.verdict.view]
+    let mode = verdict.backup.mode(for: try command.verdict.destination)
+    let stored: ScannedEntry.Fate = mode == .never ? .leftOut : .kept
+    if command.output.json {
+      let members =
+        JSON.path(path) + [
+          JSON.Member("type", .string(isFolder ? "directory" : "file")),
+          JSON.Member("stored", .string(stored.word)),
+        ] + verdict.members
+      try console.result(JSON.object(members))
+    } else {
+      try console.result(
+        ClassifiedEntries.line(
+          verdict, stored: stored.word, path, isFolder ? .directory : .file))
+    }
+  }
+}
+
+extension LogicalContainer {
+  /// The classifier's state of the container's root.
+  func state(_ classifier: inout Classifier) -> Classifier.State {
+    var group: String?
+    if case .group(let name) = self { group = name.identifier.utf8 }
+    return classifier.root(kind, app: app?.identifier.utf8, group: group)
+  }
+}

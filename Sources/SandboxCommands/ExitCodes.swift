@@ -1,0 +1,69 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SampleDevice
+internal import SandboxModel
+internal import SystemIO
+
+/// What the program's exit status says; unknown ones are failures.
+enum ExitStatus: Int32, Error {
+  case done = 0
+  case failed = 1
+  case wrongUsage = 2
+  /// Something that the policy keeps could not be read or restored.
+  case doneInPart = 3
+  case nothingToDo = 4
+  /// A goal was not met: a lint with findings, an example that failed.
+  case goalNotMet = 5
+  case noRepository = 10
+  case busy = 11
+  case wrongKey = 12
+  case damaged = 13
+  case interrupted = 130
+}
+
+/// An error as a person or a program is told of it.
+struct Failure {
+  let status: ExitStatus
+  let message: String
+  let hint: String?
+
+  /// The one place where errors become exit codes.
+  init(_ error: any Error) {
+    switch error {
+    case let error as StoreError: self.init(Self.status(error.kind), error.description, error.hint)
+    case let error as LifecycleError:
+      self.init(Self.status(error.kind), error.description, error.hint)
+    case let error as ModelError: self.init(.failed, error.description, error.hint)
+    case let error as PolicyError: self.init(.failed, error.description, error.hint)
+    case let error as SampleError: self.init(.failed, error.description, error.hint)
+    case let error as SystemError: self.init(.failed, error.description, error.hint)
+    case let error as UsageError: self.init(.wrongUsage, error.description, error.hint)
+    default: self.init(.failed, "\(error)", nil)
+    }
+  }
+
+  init(_ status: ExitStatus, _ message: String, _ hint: String?) {
+    self.status = status
+    self.message = message
+    self.hint = hint
+  }
+
+  private static func status(_ kind: StoreError.Kind) -> ExitStatus {
+    switch kind {
+    case .noRepository: .noRepository
+    case .busy: .busy
+    case .damaged: .damaged
+    case .refused, .failed: .failed
+    }
+  }
+
+  private static func status(_ kind: LifecycleError.Kind) -> ExitStatus {
+    switch kind {
+    case .usage: .wrongUsage
+    case .notFound, .failed: .failed
+    }
+  }
+}

@@ -1,0 +1,51 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// A path that a user gives on a device: logical, real, or `<app>/<path in its data>`.
+struct DevicePath {
+  let logical: LogicalPath
+
+  /// Reads a path. It need not name anything that exists, but it has to lie in a container or above
+  /// some.
+  init(_ text: String, on device: Device) throws {
+    let path = ByteString(text)
+    if let logical = try Self.real(path, device) {
+      self.logical = logical
+      return
+    }
+    let trimmed = ByteString(path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    let logical = try LogicalPath(trimmed)
+    let prefixes = device.containers.map(\.logicalPrefix)
+    if prefixes.contains(where: { trimmed.isWithin($0) || $0.isWithin(trimmed) }) {
+      self.logical = logical
+      return
+    }
+    self.logical = try Self.inApp(trimmed, device)
+  }
+
+  /// An absolute path, or a relative one that leads to something that is there.
+  private static func real(_ path: ByteString, _ device: Device) throws -> LogicalPath? {
+    if path.isAbsolute {
+      guard let logical = try device.logicalPath(ofPath: path) else {
+        throw LifecycleFailure.outside(path, device)
+      }
+      return logical
+    }
+    guard let real = try? Host.realPath(path) else { return nil }
+    return try device.logicalPath(ofPath: real)
+  }
+
+  private static func inApp(_ path: ByteString, _ device: Device) throws -> LogicalPath {
+    let parts = path.components
+    guard let first = parts.first else { return .root }
+    let app = try device.app(first)
+    let rest = ByteString(parts.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)
+  }
+
+  /// Whether the path lies in a container or above it.
+  func concerns(_ container: Container) -> Bool {
+    logical.bytes.isWithin(container.logicalPrefix)
+      || container.logicalPrefix.isWithin(logical.bytes)
+  }
+}

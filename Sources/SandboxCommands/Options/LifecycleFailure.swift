@@ -1,0 +1,19 @@
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+/// Failures that only a command line can have.
+enum LifecycleFailure {
+  /// The user has no device of their own.
+  static func noDevice(_ home: ByteString, _ hint: String) -> LifecycleError {
+    LifecycleError(
+      .failed, "there is no device to work on: '\(home)' has no '.var/app'", hint: hint)
+  }
+
+  /// A real path that lies in no container.
+  static func outside(_ path: ByteString, _ device: Device) -> LifecycleError {
+    LifecycleError(
+      .notFound, "'\(path)' lies in no container of the device '\(device.root)'",
+      hint: "'sandboxctl apps --json' tells where each container lies")
+  }
+}

@@ -1,0 +1,21 @@
+internal import ArgumentParser
+
+/// How a command answers.
+struct OutputOptions: ParsableArguments {
+  @Flag(help: "Answer in JSON, for programs.")
+  var json = false
+
+  @Flag(name: .shortAndLong, help: "Say nothing when all went well.")
+  var quiet = false
+}
+
+/// A request that does not make sense as it is: exit status 2.
+struct UsageError: Error, CustomStringConvertible {
+  let description: String
+  let hint: String?
+
+  init(_ description: String, hint: String? = nil) {
+    self.description = description
+    self.hint = hint
+  }
+}

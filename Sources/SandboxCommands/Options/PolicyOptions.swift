@@ -1,0 +1,60 @@
+internal import ArgumentParser
+internal import BuiltinPolicies
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// By which rules a command decides.
+struct PolicyOptions: ParsableArguments {
+  @Option(
+    name: .customLong("policy"),
+    help: ArgumentHelp(
+      "A policy by name instead of the layout's own, or a file laid over it; may be repeated.",
+      valueName: "name|file"))
+  var policies: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Leave out what matches, in every container; may be repeated.",
+      valueName: "pattern"))
+  var exclude: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Keep what matches, whatever the policy and --exclude say; may be repeated.",
+      valueName: "pattern"))
+  var include: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "The platform's version, where the device does not tell.",
+      valueName: "version"))
+  var osVersion: String?
+
+  /// Compiles the policy for a device. A version that nothing tells counts as the newest.
+  func compile(for device: Device) throws -> CompiledPolicy {
+    try compile(for: device.layout, version: device.osVersion?.utf8)
+  }
+
+  /// Compiles the policy for a layout.
+  func compile(for layout: Layout, version: String?) throws -> CompiledPolicy {
+    let library = try PolicyFiles.library(extra: policies.filter(Self.isFile))
+    return try library.compile(
+      PolicyRequest(
+        policy: policies.last { !Self.isFile($0) }, layout: layout,
+        osVersion: try (osVersion ?? version).map(Self.parsed),
+        patterns: exclude.map { .exclude($0) } + include.map { .include($0) }))
+  }
+
+  private static func parsed(_ text: String) throws -> OSVersion {
+    guard let version = OSVersion(text) else {
+      throw UsageError(
+        "'\(ByteString(text))' is no version", hint: "write it as numbers with dots: 16.4")
+    }
+    return version
+  }
+
+  private static func isFile(_ text: String) -> Bool {
+    text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
+  }
+}

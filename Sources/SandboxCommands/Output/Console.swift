@@ -1,0 +1,39 @@
+internal import Codecs
+internal import SystemIO
+
+/// Where a command's words go: results to standard output, talk to standard error.
+///
+/// Errors of standard output end the command by a throw; those of standard error are ignored, since
+/// there is nowhere left to tell of them.
+final class Console {
+  private let output = StandardStream.output()
+  private let errors = StandardStream.errors()
+
+  /// Writes a line of the result.
+  func result(_ line: String) throws { try output.write(line + "\n") }
+
+  /// Writes one JSON value as a line of the result.
+  func result(_ json: JSON) throws { try result(json.compact) }
+
+  /// Says something that is not the result.
+  func note(_ text: String) { try? errors.write("note: \(text)\n") }
+
+  /// Says that something is amiss with which the work went on.
+  func warning(_ text: String) { try? errors.write("sandboxctl: warning: \(text)\n") }
+
+  /// Tells of a failure: in words, or as JSON when the results are JSON.
+  func failure(_ failure: Failure, asJSON: Bool) {
+    if asJSON {
+      try? errors.write(failure.json.compact + "\n")
+    } else {
+      try? errors.write("sandboxctl: error: \(failure.message)\n")
+      if let hint = failure.hint { try? errors.write("sandboxctl: hint: \(hint)\n") }
+    }
+  }
+
+  /// Writes what has gathered.
+  func flush() throws {
+    try output.flush()
+    try errors.flush()
+  }
+}

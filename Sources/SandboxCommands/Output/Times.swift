@@ -1,0 +1,38 @@
+internal import SystemIO
+
+/// Moments and durations as people read them.
+enum Times {
+  /// A moment by this host's clock: `2026-11-01 10:30`.
+  static func text(_ time: Timestamp) -> String {
+    guard let local = time.local else { return "\(time.seconds) s since 1970" }
+    let date = [local.year, local.month, local.day].map(two).joined(separator: "-")
+    return "\(date) \(two(local.hour)):\(two(local.minute))"
+  }
+
+  /// How long ago a moment was: `3 h ago`; a moment to come is `in the future`.
+  static func ago(_ time: Timestamp, now: Timestamp = Host.now()) -> String {
+    let seconds = Int(now.since(time))
+    switch seconds {
+    case ..<(-60): return "in the future"
+    case ..<60: return "just now"
+    case ..<3600: return "\(seconds / 60) min ago"
+    case ..<86_400: return "\(seconds / 3600) h ago"
+    default: return Sizes.count(seconds / 86_400, "day") + " ago"
+    }
+  }
+
+  /// A duration: `0.4 s`, `24 s`, `3 min 20 s`, `2 h 5 min`.
+  static func duration(_ seconds: Double) -> String {
+    if seconds < 0.1 { return "under 0.1 s" }
+    if seconds < 9.95 {
+      let tenths = Int((seconds * 10).rounded())
+      return "\(tenths / 10).\(tenths % 10) s"
+    }
+    let whole = Int(seconds.rounded())
+    if whole < 60 { return "\(whole) s" }
+    if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
+    return "\(whole / 3600) h \(whole % 3600 / 60) min"
+  }
+
+  private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}

@@ -1,0 +1,53 @@
+internal import BuiltinPolicies
+internal import PolicyEngine
+internal import SystemIO
+
+/// The policy files: those in the program, the machine's, the user's, and those of the command line.
+enum PolicyFiles {
+  /// All of them; `extra` are the files named on the command line.
+  static func library(extra: [String]) throws -> PolicyLibrary {
+    var sources = builtin
+    sources += try folder("/etc/sandboxctl/policies", .system)
+    if let config = userConfiguration {
+      sources += try folder(config.appending("policies"), .user)
+    }
+    sources += try extra.map { try file(ByteString($0), .commandLine) }
+    return PolicyLibrary(sources)
+  }
+
+  /// Those in the program.
+  static var builtin: [PolicySource] {
+    BuiltinPolicies.files.map {
+      PolicySource(name: "builtin:\($0.name)", bytes: $0.bytes, origin: .builtin)
+    }
+  }
+
+  /// Reads one file; a larger one than a policy may be is refused before it is read.
+  static func file(_ path: ByteString, _ origin: PolicyOrigin) throws -> PolicySource {
+    let file = try Descriptor.open(path: path)
+    guard let bytes = try file.readAll(limit: PolicySource.maximumSize) else {
+      throw UsageError(
+        "cannot use the policy '\(path)': it is larger than "
+          + "\(PolicySource.maximumSize >> 20) MiB",
+        hint: "a policy is a file of rules; name that one")
+    }
+    return PolicySource(name: path.description, bytes: bytes, origin: origin)
+  }
+
+  private static var userConfiguration: ByteString? {
+    if let config = Host.environment("XDG_CONFIG_HOME") { return config.appending("sandboxctl") }
+    return Host.environment("HOME")?.appending(".config/sandboxctl")
+  }
+
+  private static func folder(_ path: ByteString, _ origin: PolicyOrigin) throws -> [PolicySource] {
+    let folder: Folder
+    do throws(SystemError) {
+      folder = try Folder.open(path: path)
+    } catch {
+      if error.isMissing { return [] }
+      throw error
+    }
+    return try folder.names().filter { $0.description.hasSuffix(".yaml") }
+      .map { try file(path.appending($0), origin) }
+  }
+}

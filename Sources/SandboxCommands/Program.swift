@@ -1,0 +1,63 @@
+internal import ArgumentParser
+internal import SystemIO
+
+/// A command of ours: does its work with a console, and says by its status how it went.
+protocol SandboxCommand: ParsableCommand {
+  func run(_ console: Console) throws -> ExitStatus
+}
+
+/// The program as a whole.
+public enum SandboxctlProgram {
+  /// Parses the command line, runs the command and ends the program with its exit status.
+  public static func runAndExit() -> Never {
+    let status = SandboxctlCommand.execute(Array(CommandLine.arguments.dropFirst()))
+    SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
+  }
+}
+
+extension SandboxctlCommand {
+  fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
+    let console = Console()
+    var status: ExitStatus
+    do {
+      status = try perform(arguments, console)
+    } catch {
+      let failure = Failure(error)
+      console.failure(failure, asJSON: arguments.contains("--json"))
+      status = failure.status
+    }
+    do {
+      try console.flush()
+    } catch {
+      status = .failed
+    }
+    return status
+  }
+
+  private static func perform(_ arguments: [String], _ console: Console) throws -> ExitStatus {
+    var command: any ParsableCommand
+    do {
+      command = try parseAsRoot(arguments)
+    } catch {
+      return try answer(error, console)
+    }
+    if let command = command as? any SandboxCommand { return try command.run(console) }
+    do {
+      try command.run()
+    } catch {
+      return try answer(error, console)
+    }
+    return .done
+  }
+
+  /// Help and versions are results; what is wrong with the words is a usage error.
+  private static func answer(_ error: any Error, _ console: Console) throws -> ExitStatus {
+    if exitCode(for: error) == .success {
+      try console.result(Examples.atEnd(of: fullMessage(for: error)))
+      return .done
+    }
+    let help = fullMessage(for: error).split(separator: "\n").last { $0.contains("--help") }
+    let hint = help.map { $0.trimmingPrefix("  ") }.map(String.init)
+    throw UsageError(message(for: error), hint: hint ?? "see 'sandboxctl --help'")
+  }
+}

@@ -1,0 +1,53 @@
+internal import ArgumentParser
+internal import Codecs
+internal import SampleDevice
+internal import SystemIO
+
+/// `sandboxctl sample DIR`: a device to try everything on.
+struct SampleCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "sample",
+      abstract: "Make a small sample device to try everything on",
+      discussion: """
+        Makes a device in the layout of an iOS simulator: four apps, an extension, a group that two \
+        apps share, databases, property lists, marks, caches and more. The same on every machine. \
+        With --day, a sample that is there already lives through a day of use instead.
+
+        \(Examples.text(["sandboxctl sample device", "sandboxctl sample device --day 1"]))
+        """)
+  }
+
+  @Argument(help: ArgumentHelp("The folder to make it in: new or empty.", valueName: "dir"))
+  var folder: String
+
+  @Option(
+    help: ArgumentHelp(
+      "Change the sample as this day of use does, 1 to \(SampleDevice.lastDay).", valueName: "n"))
+  var day: Int?
+
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let path = ByteString(folder)
+    let report =
+      if let day {
+        try SampleDevice.change(at: path, day: day)
+      } else {
+        try SampleDevice.make(at: path)
+      }
+    if output.json {
+      try console.result(
+        [
+          "path": .string(path.description), "entries": .integer(Int64(report.entries)),
+          "removed": .integer(Int64(report.removed)), "bytes": .integer(Int64(report.bytes)),
+        ])
+    } else if !output.quiet {
+      let verb = day.map { "day \($0) of use: \(Sizes.count(report.entries)) entries changed" }
+      let made = "sample device in \(path): \(Sizes.count(report.entries)) entries"
+      try console.result("\(verb ?? made), \(Sizes.text(report.bytes))")
+    }
+    if !output.quiet { for note in report.notes { console.note(note) } }
+    return .done
+  }
+}

@@ -1,0 +1,42 @@
+internal import SystemIO
+
+/// A container as it was found, before the others are known.
+struct ContainerDraft {
+  let kind: ContainerKind
+  let path: ByteString
+  let absolutePath: ByteString
+  /// The name of its own folder.
+  let uuid: ByteString
+  var isReadable = true
+  /// The only entry of the folder that is the container's.
+  var member: ByteString?
+  var metadata: ContainerMetadata?
+  /// The names of property lists in `Library/Preferences`, without their ending; looked for only
+  /// where there is no identifier in the metadata.
+  var preferences: [ByteString] = []
+  var bundle: BundleFacts?
+
+  var identifier: BundleIdentifier?
+  var identification = Container.Identification.none
+  var owner: BundleIdentifier?
+}
+
+/// What the platform's container manager wrote into a container.
+struct ContainerMetadata {
+  static let fileName: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
+
+  var identifier: BundleIdentifier?
+  var uuid: ByteString?
+}
+
+/// What the bundle in a container says.
+struct BundleFacts {
+  /// Its folder: `Example.app`.
+  let folder: ByteString
+  let info: BundleInfo?
+  let extensions: [AppExtension]
+  /// The groups of the app and its extensions, each once.
+  let groups: [GroupMembership]
+  /// Whether the app's own entitlements could be read, so that other groups are not guessed.
+  let hasKnownGroups: Bool
+}

@@ -1,0 +1,100 @@
+internal import SystemIO
+
+extension DeviceFinder {
+  /// Looks at a device of the layout coresimulator.
+  func coreSimulator(_ root: borrowing Folder, _ place: SimulatorPlace) -> Device {
+    var survey = Survey(root: root.path)
+    let facts = survey.simulatorFacts(of: root, place)
+    var finder = CoreSimulatorFinder()
+    for base in Self.bases(of: place) { finder.look(below: base, of: root, &survey) }
+    if place == .fileSystem, (try? root.statusFollowing("private/var/mobile/Applications")) != nil {
+      survey.warn(
+        .unsupported, "private/var/mobile/Applications",
+        "containers as iOS 7 and earlier have them are not read")
+    }
+    var drafts = finder.drafts
+    Identification.identify(&drafts, &survey)
+    let containers = LogicalNaming.containers(of: drafts, &survey)
+    return Device(
+      root: root.path, layout: .coreSimulator, facts: facts,
+      identity: identity(.coreSimulator, root.path, udid: facts.udid),
+      apps: CoreSimulatorFinder.apps(of: drafts, containers), containers: containers,
+      systemContainers: finder.system.sorted { $0.path < $1.path },
+      findings: survey.findings.sorted())
+  }
+
+  private static func bases(of place: SimulatorPlace) -> [[ByteString]] {
+    switch place {
+    case .device: [["data", "Containers"]]
+    case .data: [["Containers"]]
+    case .fileSystem:
+      [["private", "var", "mobile", "Containers"], ["private", "var", "containers"]]
+    }
+  }
+}
+
+/// What a device's own records say of it.
+struct DeviceFacts {
+  var platform: ByteString?
+  var version: ByteString?
+  var name: ByteString?
+  var udid: ByteString?
+}
+
+extension Survey {
+  /// Reads `device.plist` of a simulator, or `SystemVersion.plist` of a device.
+  mutating func simulatorFacts(
+    of root: borrowing Folder, _ place: DeviceFinder.SimulatorPlace
+  ) -> DeviceFacts {
+    switch place {
+    case .device: return devicePropertyList(in: root, as: "device.plist")
+    case .data:
+      // The record lies beside the data folder, outside the root: it need not be there.
+      let parts = root.path.components
+      guard parts.last == "data", let above = outside(Self.parent(of: root.path)) else {
+        return DeviceFacts()
+      }
+      return devicePropertyList(in: above, as: above.path.appending("device.plist"))
+    case .fileSystem: return systemVersion(in: root)
+    }
+  }
+
+  private static func parent(of path: ByteString) -> ByteString {
+    ByteString("/").appending(
+      ByteString(path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
+  }
+
+  private mutating func devicePropertyList(
+    in folder: borrowing Folder, as path: ByteString
+  ) -> DeviceFacts {
+    var facts = DeviceFacts()
+    guard let list = dictionary("device.plist", in: folder, as: path) else { return facts }
+    facts.udid = string("UDID", of: list, as: path)
+    facts.name = string("name", of: list, as: path)
+    guard let runtime = string("runtime", of: list, as: path) else { return facts }
+    // com.apple.CoreSimulator.SimRuntime.iOS-16-4
+    let last = runtime.bytes.split(separator: UInt8(ascii: ".")).last ?? []
+    let parts = last.split(separator: UInt8(ascii: "-"))
+    let isNumbered = parts.dropFirst().allSatisfy { $0.allSatisfy { (0x30...0x39).contains($0) } }
+    guard let platform = parts.first, parts.count > 1, isNumbered else {
+      warn(.wrongValue, path, "its runtime '\(runtime)' names no platform and version")
+      return facts
+    }
+    facts.platform = ByteString(platform)
+    facts.version = ByteString(parts.dropFirst().joined(separator: [UInt8(ascii: ".")]))
+    return facts
+  }
+
+  private mutating func systemVersion(in root: borrowing Folder) -> DeviceFacts {
+    var facts = DeviceFacts()
+    let place: [ByteString] = ["System", "Library", "CoreServices"]
+    let path: ByteString = "System/Library/CoreServices/SystemVersion.plist"
+    guard let folder = inner(place, of: root, as: ""),
+      let list = dictionary("SystemVersion.plist", in: folder, as: path)
+    else { return facts }
+    facts.version = string("ProductVersion", of: list, as: path)
+    let product = string("ProductName", of: list, as: path)
+    facts.platform = product == "iPhone OS" ? "iOS" : product
+    return facts
+  }
+}

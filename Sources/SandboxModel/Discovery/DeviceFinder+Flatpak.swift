@@ -1,0 +1,57 @@
+internal import SystemIO
+
+extension DeviceFinder {
+  /// Looks at the apps of a home; the folder `.var/app` in it becomes the root.
+  func flatpak(home: borrowing Folder, asked: ByteString) throws(SystemError) -> Device {
+    let apps = try Folder.open(path: try Host.realPath(home.path.appending(".var/app")))
+    var survey = Survey(root: apps.path)
+    let named = home.path.appending(".var/app")
+    if apps.path != named {
+      survey.note(.linkFollowed, named, "it leads to '\(apps.path)', which is followed")
+    }
+    return flatpak(apps, home: home.path, survey)
+  }
+
+  /// Looks at the folder of all apps, in a home where it is in one.
+  func flatpak(_ apps: borrowing Folder, home: ByteString?) -> Device {
+    flatpak(apps, home: home, Survey(root: apps.path))
+  }
+
+  private func flatpak(
+    _ apps: borrowing Folder, home: ByteString?, _ start: Survey
+  ) -> Device {
+    var survey = start
+    var finder = FlatpakFinder()
+    finder.lookAtData(in: apps, &survey)
+    if let user = userFlatpak ?? home.map({ Self.installation(of: $0) }) {
+      finder.lookAtInstallation(user, .user, &survey)
+    }
+    if let systemFlatpak { finder.lookAtInstallation(systemFlatpak, .system, &survey) }
+    return Device(
+      root: apps.path, layout: .flatpak, identity: identity(.flatpak, apps.path),
+      apps: finder.apps(), containers: LogicalNaming.containers(of: finder.drafts, &survey),
+      findings: survey.findings.sorted())
+  }
+
+  /// The home that a path to a folder `.var/app` is in; nil for folders elsewhere.
+  func home(of asked: ByteString) throws(SystemError) -> ByteString? {
+    let absolute = asked.isAbsolute ? asked : (Host.workingFolder() ?? "/").appending(asked)
+    for path in [absolute, try Host.realPath(asked)] {
+      let parts = path.components.filter { $0 != "." }
+      guard parts.suffix(2) == [".var", "app"], !parts.contains("..") else { continue }
+      let above = parts.dropLast(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+      return try Host.realPath(ByteString("/").appending(ByteString(above)))
+    }
+    return nil
+  }
+
+  /// Flatpak's installation of a home; of this user's own, where the environment says it is.
+  private static func installation(of home: ByteString) -> ByteString {
+    let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
+    if own == home {
+      if let named = Host.environment("FLATPAK_USER_DIR") { return named }
+      if let data = Host.environment("XDG_DATA_HOME") { return data.appending("flatpak") }
+    }
+    return home.appending(".local/share/flatpak")
+  }
+}

@@ -1,0 +1,79 @@
+public import SystemIO
+
+/// Looks at a folder and finds the device that it is: its layout, apps and containers.
+///
+/// Nothing is changed and nothing stays open. One thing that cannot be read never hides the others:
+/// it becomes a finding. Only a root that is no device throws.
+public struct DeviceFinder: Sendable {
+  /// The layout to look for; nil to find it by looking.
+  public var layout: Layout?
+  /// The name that the user gives the device, which then is its identity.
+  public var name: ByteString?
+  /// This machine's id, part of the identity of devices that have none of their own.
+  public var machineID: String?
+  /// The user's Flatpak installation; nil for the one of the home that the device is in.
+  public var userFlatpak: ByteString?
+  /// The system's Flatpak installation; nil to look at none.
+  public var systemFlatpak: ByteString?
+
+  /// Makes a finder for this machine.
+  public init(
+    layout: Layout? = nil, name: ByteString? = nil, machineID: String? = Host.machineID,
+    userFlatpak: ByteString? = nil, systemFlatpak: ByteString? = "/var/lib/flatpak"
+  ) {
+    self.layout = layout
+    self.name = name
+    self.machineID = machineID
+    self.userFlatpak = userFlatpak
+    self.systemFlatpak = systemFlatpak
+  }
+
+  /// Finds the device at `root`, a path that may lead through links.
+  ///
+  /// - Throws: `system` when the folder cannot be opened, `noDevice` when it is no device, or none
+  ///   of the layout that was asked for.
+  public func find(_ root: ByteString) throws(ModelError) -> Device {
+    do {
+      let real = try Host.realPath(root)
+      let folder = try Folder.open(path: real)
+      switch try place(of: folder, asked: root) {
+      case .coreSimulator(let place): return coreSimulator(folder, place)
+      case .flatpakApps: return flatpak(folder, home: try home(of: root))
+      case .flatpakHome: return try flatpak(home: folder, asked: root)
+      case .folder: return plain(folder)
+      }
+    } catch let error as SystemError {
+      throw ModelError(error)
+    } catch let error as ModelError {
+      throw error
+    } catch {
+      throw ModelError(.noDevice, "look at the device", on: root, "\(error)")
+    }
+  }
+
+  private func plain(_ folder: borrowing Folder) -> Device {
+    let name = folder.path.lastComponent ?? "root"
+    let container = Container(
+      kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
+      absolutePath: folder.path, member: nil, uuid: nil, metadataUUID: nil, bundleFolder: nil,
+      logical: .folder(LogicalName(name)), isReadable: true)
+    return Device(
+      root: folder.path, layout: .folder, identity: identity(.folder, folder.path), apps: [],
+      containers: [container], findings: [])
+  }
+
+  func identity(_ layout: Layout, _ root: ByteString, udid: ByteString? = nil) -> DeviceIdentity {
+    if let name { return .named(name) }
+    if let udid { return .udid(udid) }
+    return .place(machine: machineID.map { ByteString($0) }, layout, root: root)
+  }
+}
+
+extension Device {
+  /// Finds the device at `root` on this machine, its layout by looking unless it is given.
+  ///
+  /// - Throws: what `DeviceFinder.find(_:)` throws.
+  public static func find(root: ByteString, layout: Layout? = nil) throws(ModelError) -> Device {
+    try DeviceFinder(layout: layout).find(root)
+  }
+}

@@ -1,0 +1,36 @@
+internal import SystemIO
+
+/// A file of groups and keys, as Flatpak's metadata, OSTree's configuration and desktop entries are:
+/// `[Group]`, `Key=value`, comments with `#`.
+struct KeyFile {
+  private var values: [ByteString: [ByteString: ByteString]] = [:]
+
+  /// Reads the lines; those that are neither group, key nor comment are passed over. Of two values
+  /// under one key the first holds.
+  init(_ bytes: [UInt8]) {
+    var group: ByteString = ""
+    for line in bytes.split(separator: UInt8(ascii: "\n")) {
+      let text = Self.trimmed(line)
+      if text.first == UInt8(ascii: "["), text.last == UInt8(ascii: "]") {
+        group = ByteString(text.dropFirst().dropLast())
+      } else if text.first != UInt8(ascii: "#"),
+        let equals = text.firstIndex(of: UInt8(ascii: "="))
+      {
+        let key = ByteString(Self.trimmed(text[..<equals]))
+        let value = ByteString(Self.trimmed(text[(equals + 1)...]))
+        if values[group]?[key] == nil { values[group, default: [:]][key] = value }
+      }
+    }
+  }
+
+  /// The value under a key, nil when there is none or it is empty.
+  func value(_ key: ByteString, in group: ByteString) -> ByteString? {
+    values[group]?[key].flatMap { $0.isEmpty ? nil : $0 }
+  }
+
+  private static func trimmed(_ text: ArraySlice<UInt8>) -> ArraySlice<UInt8> {
+    var rest = text.drop { XMLPropertyListReader.isSpace($0) }
+    while let last = rest.last, XMLPropertyListReader.isSpace(last) { rest.removeLast() }
+    return rest
+  }
+}

@@ -1,0 +1,88 @@
+internal import SystemIO
+
+extension Survey {
+  /// Looks at the bundle in a bundle's container.
+  mutating func bundle(in container: borrowing Folder, as path: ByteString) -> BundleFacts? {
+    let apps = folders(ending: ".app", in: container, as: path)
+    guard let name = apps.first else {
+      warn(.noSingleBundle, path, "no folder ending in .app is in this bundle's container")
+      return nil
+    }
+    if apps.count > 1 {
+      let names = apps.map { "'\($0)'" }.joined(separator: ", ")
+      warn(.noSingleBundle, path, "it holds several bundles (\(names)); the first is looked at")
+    }
+    let here = path.appending(name)
+    guard let folder = child(name, of: container, as: here) else {
+      return BundleFacts(
+        folder: name, info: nil, extensions: [], groups: [], hasKnownGroups: false)
+    }
+    let info = bundleInfo(in: folder, as: here)
+    let own = entitlements(of: folder, executable: info?.executable, as: here)
+    var groups = own.groups
+    let extensions = extensions(of: folder, named: name, as: here, groups: &groups)
+    return BundleFacts(
+      folder: name, info: info, extensions: extensions, groups: Self.memberships(groups),
+      hasKnownGroups: own.isKnown)
+  }
+
+  /// Looks at the extensions in `PlugIns` and `Extensions`, adding the groups they belong to.
+  private mutating func extensions(
+    of bundle: borrowing Folder, named name: ByteString, as path: ByteString,
+    groups: inout [(group: BundleIdentifier, source: EntitlementSource)]
+  ) -> [AppExtension] {
+    var extensions: [AppExtension] = []
+    for place: ByteString in ["PlugIns", "Extensions"] {
+      let here = path.appending(place)
+      guard let folder = child(place, of: bundle, as: here) else { continue }
+      for appex in folders(ending: ".appex", in: folder, as: here) {
+        let file = here.appending(appex)
+        guard let inner = child(appex, of: folder, as: file),
+          let info = bundleInfo(in: inner, as: file)
+        else { continue }
+        groups += entitlements(of: inner, executable: info.executable, as: file).groups
+        guard let identifier = info.identifier else { continue }
+        extensions.append(
+          AppExtension(
+            identifier: identifier, displayName: info.displayName, version: info.version,
+            build: info.build, path: name.appending(place).appending(appex)))
+      }
+    }
+    return extensions.sorted { ($0.identifier, $0.path) < ($1.identifier, $1.path) }
+  }
+
+  /// The folders in a folder whose names have an ending, sorted.
+  private mutating func folders(
+    ending: StaticString, in folder: borrowing Folder, as path: ByteString
+  ) -> [ByteString] {
+    let ending = ending.withUTF8Buffer { Array($0) }
+    var found: [ByteString] = []
+    for name in names(in: folder, as: path) where name.count > ending.count {
+      guard name.bytes.suffix(ending.count).elementsEqual(ending) else { continue }
+      if kind(of: name, in: folder, as: path.appending(name)) == .directory { found.append(name) }
+    }
+    return found
+  }
+
+  /// Opens a folder inside a container: links are not followed there.
+  private mutating func child(
+    _ name: ByteString, of folder: borrowing Folder, as path: ByteString
+  ) -> Folder? {
+    do {
+      guard try folder.statusIfPresent(name)?.kind == .directory else { return nil }
+      return try folder.folder(name)
+    } catch {
+      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      return nil
+    }
+  }
+
+  private static func memberships(
+    _ groups: [(group: BundleIdentifier, source: EntitlementSource)]
+  ) -> [GroupMembership] {
+    var seen: Set<BundleIdentifier> = []
+    return groups.filter { seen.insert($0.group).inserted }
+      .map { GroupMembership(group: $0.group, basis: .known($0.source)) }
+      .sorted { $0.group < $1.group }
+  }
+}

@@ -1,0 +1,102 @@
+internal import SystemIO
+
+extension Survey {
+  /// The most bytes of a property list that says what an app or a container is.
+  static let propertyListLimit = 8 << 20
+  /// The most bytes of a text file of Flatpak's.
+  static let textLimit = 1 << 20
+
+  /// Reads a file of a folder: nil when there is none, and, with a warning, when it cannot be read or
+  /// has more than `limit` bytes. Links are not followed.
+  mutating func bytes(
+    of name: ByteString, in folder: borrowing Folder, as path: ByteString, limit: Int
+  ) -> [UInt8]? {
+    do {
+      guard let status = try folder.statusIfPresent(name) else { return nil }
+      guard status.kind == .file else {
+        warn(.unusableFile, path, "it is no regular file, and is not read")
+        return nil
+      }
+      if let bytes = try folder.file(name).readAll(limit: limit) { return bytes }
+      warn(
+        .unusableFile, path,
+        "it has \(status.size) bytes, and at most \(limit) are read of such a file")
+    } catch {
+      warn(.unusableFile, path, "it cannot be read: \(error.reason)")
+    }
+    return nil
+  }
+
+  /// Reads a property list that must be a dictionary.
+  mutating func dictionary(
+    _ name: ByteString, in folder: borrowing Folder, as path: ByteString
+  ) -> PropertyList? {
+    guard
+      let bytes = bytes(of: name, in: folder, as: path, limit: Self.propertyListLimit)
+    else { return nil }
+    if bytes.isEmpty {
+      warn(.unusableFile, path, "it is empty, not a property list")
+      return nil
+    }
+    return dictionary(bytes, as: path)
+  }
+
+  /// Reads the bytes of a property list that must be a dictionary.
+  mutating func dictionary(_ bytes: [UInt8], as path: ByteString) -> PropertyList? {
+    do {
+      let value = try PropertyList(reading: bytes, limits: .init(bytes: Self.propertyListLimit))
+      if value.dictionaryValue != nil { return value }
+      warn(.wrongValue, path, "it is a property list of the type \(value.kind), not a dictionary")
+    } catch {
+      let place = error.place.map { " (\($0))" } ?? ""
+      warn(.unusableFile, path, "it is no usable property list\(place): \(error.reason)")
+    }
+    return nil
+  }
+
+  /// A string member of a property list; nil, with a warning, when it has another type.
+  mutating func string(
+    _ key: ByteString, of list: PropertyList, as path: ByteString
+  ) -> ByteString? {
+    guard let value = list[key] else { return nil }
+    guard let text = value.stringValue else {
+      warn(.wrongValue, path, "\(key) has the type \(value.kind), not string")
+      return nil
+    }
+    return text.isEmpty ? nil : text
+  }
+
+  /// A string member that is an identifier; nil, with a warning, when it cannot be one.
+  mutating func identifier(
+    _ key: ByteString, of list: PropertyList, as path: ByteString
+  ) -> BundleIdentifier? {
+    guard let text = string(key, of: list, as: path) else { return nil }
+    if let identifier = BundleIdentifier(text) { return identifier }
+    warn(
+      .wrongValue, path,
+      "\(key) has \(text.count) bytes, more than the \(BundleIdentifier.maximumLength) of an "
+        + "identifier")
+    return nil
+  }
+
+  /// What an Info.plist says; nil, with a warning, when it cannot be used.
+  mutating func bundleInfo(in folder: borrowing Folder, as path: ByteString) -> BundleInfo? {
+    let file = path.appending("Info.plist")
+    guard (try? folder.statusIfPresent("Info.plist")) != .some(nil) else {
+      warn(.unusableFile, file, "it is missing, and the bundle is unnamed without it")
+      return nil
+    }
+    guard let list = dictionary("Info.plist", in: folder, as: file) else { return nil }
+    let identifier = identifier("CFBundleIdentifier", of: list, as: file)
+    if identifier == nil, list["CFBundleIdentifier"] == nil {
+      warn(.wrongValue, file, "it has no CFBundleIdentifier")
+    }
+    return BundleInfo(
+      identifier: identifier,
+      displayName: string("CFBundleDisplayName", of: list, as: file)
+        ?? string("CFBundleName", of: list, as: file),
+      version: string("CFBundleShortVersionString", of: list, as: file),
+      build: string("CFBundleVersion", of: list, as: file),
+      executable: string("CFBundleExecutable", of: list, as: file))
+  }
+}

@@ -1,0 +1,132 @@
+internal import SystemIO
+
+/// What a look at a device collects on its way, and how it looks: folders of the layout are entered
+/// through links and onto other file systems, once and said; files are read whole and bounded.
+struct Survey {
+  /// The device's root, absolute and without links.
+  let root: ByteString
+  private(set) var findings: [Finding] = []
+  /// Folders taken as containers already, by device and inode.
+  private var taken: [FileIdentity: ByteString] = [:]
+
+  init(root: ByteString) { self.root = root }
+
+  mutating func note(_ code: Finding.Code, _ path: ByteString, _ reason: String) {
+    findings.append(Finding(.note, code, path, reason))
+  }
+
+  mutating func warn(_ code: Finding.Code, _ path: ByteString, _ reason: String) {
+    findings.append(Finding(.warning, code, path, reason))
+  }
+}
+
+// MARK: - Folders
+
+extension Survey {
+  /// What stands under a name where the layout has a folder.
+  enum Standing: ~Copyable {
+    case folder(Folder)
+    /// A folder or a link to one that cannot be opened: it is there, and nobody can look.
+    case closed
+    /// Nothing, or nothing that is a folder.
+    case none
+  }
+
+  /// Opens a folder of the layout or a container's root, following a link in its place.
+  ///
+  /// - Parameter path: what findings call it, relative to the root.
+  mutating func enter(
+    _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+  ) -> Standing {
+    do {
+      guard let status = try parent.statusIfPresent(name) else { return .none }
+      switch status.kind {
+      case .directory:
+        if status.isMountPoint {
+          note(.mountEntered, path, "it is on another file system, which is entered")
+        }
+        return .folder(try parent.folder(name))
+      case .symlink: return try follow(name, in: parent, as: path)
+      default:
+        note(.stray, path, "it is no folder, and is left out")
+        return .none
+      }
+    } catch {
+      warn(.unreadable, path, "it cannot be opened: \(error.reason)")
+      return .closed
+    }
+  }
+
+  private mutating func follow(
+    _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+  ) throws(SystemError) -> Standing {
+    let target = try parent.target(of: name)
+    let real: ByteString
+    do {
+      real = try Host.realPath(parent.path.appending(name))
+    } catch {
+      guard error.isMissing || error.isLink else { throw error }
+      let reason = error.isLink ? "which leads in a circle" : "which does not exist"
+      warn(.danglingLink, path, "it is a link to '\(target)', \(reason)")
+      return .none
+    }
+    if root.isWithin(real) || parent.path.isWithin(real) {
+      warn(.repeatedFolder, path, "it is a link to '\(target)', which holds it or the device")
+      return .none
+    }
+    guard try parent.statusFollowing(name).kind == .directory else {
+      note(.stray, path, "it is a link to '\(target)', which is no folder, and is left out")
+      return .none
+    }
+    note(.linkFollowed, path, "it is a link to '\(target)', which is followed")
+    return .folder(try Folder.open(path: real))
+  }
+
+  /// Opens a folder some levels down, each as `enter` does.
+  mutating func descend(
+    _ names: [ByteString], from parent: borrowing Folder, as path: ByteString
+  ) -> Standing {
+    guard let first = names.first else { return .none }
+    let here = path.appending(first)
+    switch enter(first, in: parent, as: here) {
+    case .folder(let folder):
+      if names.count == 1 { return .folder(folder) }
+      return descend(Array(names.dropFirst()), from: folder, as: here)
+    case .closed: return .closed
+    case .none: return .none
+    }
+  }
+
+  /// The names in a folder, sorted; none, with a warning, when it cannot be listed.
+  mutating func names(in folder: borrowing Folder, as path: ByteString) -> [ByteString] {
+    do {
+      return try folder.names()
+    } catch {
+      warn(.unreadable, path, "it cannot be listed: \(error.reason)")
+      return []
+    }
+  }
+
+  /// What kind of thing a name is, a link's own; nil, with a warning, when it cannot be looked at.
+  mutating func kind(
+    of name: ByteString, in folder: borrowing Folder, as path: ByteString
+  ) -> FileKind? {
+    do {
+      return try folder.statusIfPresent(name)?.kind
+    } catch {
+      warn(.unreadable, path, "it cannot be looked at: \(error.reason)")
+      return nil
+    }
+  }
+
+  /// Takes a folder as a container; false, with a warning, when it is one already by another path.
+  mutating func take(_ folder: borrowing Folder, as path: ByteString) -> Bool {
+    guard let identity = try? folder.status().identity else { return true }
+    if let other = taken[identity] {
+      warn(.repeatedFolder, path, "it is the same folder as '\(other)', and is left out")
+      return false
+    }
+    taken[identity] = path
+    return true
+  }
+}

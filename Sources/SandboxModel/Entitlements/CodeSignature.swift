@@ -1,0 +1,48 @@
+internal import SystemIO
+
+/// The embedded code signature of a Mach-O slice: a "super blob" of blobs, all numbers big-endian.
+enum CodeSignature {
+  private static let superBlob: UInt32 = 0xfade_0cc0
+  private static let entitlementsBlob: UInt32 = 0xfade_7171
+  private static let entitlementsSlot: UInt32 = 5
+  private static let maximumBlobs: UInt32 = 256
+
+  /// The entitlements' property list; nil when the signature has none or is broken.
+  static func entitlements<Source: ByteSource & ~Copyable>(
+    in source: borrowing Source, at signature: FileExtent, from start: UInt64
+  ) throws(SystemError) -> [UInt8]? {
+    let head = try part(of: signature, 0, 12, source, start)
+    guard head.number32(at: 0, bigEndian: true) == superBlob,
+      let count = head.number32(at: 8, bigEndian: true), count <= maximumBlobs
+    else { return nil }
+    let index = try part(of: signature, 12, UInt64(count) * 8, source, start)
+    for entry in stride(from: 0, to: Int(count) * 8, by: 8) {
+      guard index.number32(at: entry, bigEndian: true) == entitlementsSlot,
+        let offset = index.number32(at: entry + 4, bigEndian: true)
+      else { continue }
+      return try blob(of: signature, at: UInt64(offset), source, start)
+    }
+    return nil
+  }
+
+  private static func blob<Source: ByteSource & ~Copyable>(
+    of signature: FileExtent, at offset: UInt64, _ source: borrowing Source, _ start: UInt64
+  ) throws(SystemError) -> [UInt8]? {
+    let head = try part(of: signature, offset, 8, source, start)
+    guard head.number32(at: 0, bigEndian: true) == entitlementsBlob,
+      let length = head.number32(at: 4, bigEndian: true), length > 8
+    else { return nil }
+    let content = try part(of: signature, offset + 8, UInt64(length) - 8, source, start)
+    return content.count == Int(length) - 8 ? content : nil
+  }
+
+  /// Some bytes of the signature; none when they are too many or reach beyond it.
+  private static func part<Source: ByteSource & ~Copyable>(
+    of signature: FileExtent, _ offset: UInt64, _ length: UInt64, _ source: borrowing Source,
+    _ start: UInt64
+  ) throws(SystemError) -> [UInt8] {
+    guard offset <= signature.length, length <= signature.length - offset else { return [] }
+    let extent = FileExtent(offset: signature.offset + offset, length: length)
+    return try MachO.content(of: extent, in: source, from: start) ?? []
+  }
+}

@@ -1,0 +1,90 @@
+// Entitlements in a program for Apple's platforms: the property list in its code signature, or the
+// one in the section `__TEXT,__entitlements` that builds for the simulator have.
+//
+// Thin 64-bit files and universal ones are read, by offsets that the file itself gives: each is
+// checked against the file's bounds, each length against a limit, and what does not fit is "no
+// entitlements", never an error: a program that cannot be read says nothing about groups. The
+// signature is not verified. Layouts: Apple's <mach-o/loader.h>, <mach-o/fat.h> and
+// <kern/cs_blobs.h>.
+internal import SystemIO
+
+/// Finds entitlements in Mach-O files.
+enum MachO {
+  private static let thin64: UInt32 = 0xfeed_facf
+  private static let universal: UInt32 = 0xcafe_babe
+  private static let universal64: UInt32 = 0xcafe_babf
+  private static let maximumSlices: UInt32 = 32
+
+  /// A property list of entitlements, not yet parsed, and where it was.
+  struct Found: Equatable {
+    let source: EntitlementSource
+    let propertyList: [UInt8]
+  }
+
+  /// All entitlements of the first slice that has any: the signature's first.
+  static func entitlements<Source: ByteSource & ~Copyable>(
+    in source: borrowing Source
+  ) throws(SystemError) -> [Found] {
+    let head = try source.read(count: 8, at: 0)
+    if head.number32(at: 0) == thin64 { return try slice(of: source, at: 0) }
+    guard let magic = head.number32(at: 0, bigEndian: true),
+      magic == universal || magic == universal64,
+      let count = head.number32(at: 4, bigEndian: true), count <= maximumSlices
+    else { return [] }
+    let size = magic == universal64 ? 32 : 20
+    let table = try source.read(count: Int(count) * size, at: 8)
+    for entry in stride(from: 0, to: Int(count) * size, by: size) {
+      let offset =
+        magic == universal64
+        ? table.number64(at: entry + 8, bigEndian: true)
+        : table.number32(at: entry + 8, bigEndian: true).map { UInt64($0) }
+      guard let offset, offset > 0 else { continue }
+      let found = try slice(of: source, at: offset)
+      if !found.isEmpty { return found }
+    }
+    return []
+  }
+
+  private static func slice<Source: ByteSource & ~Copyable>(
+    of source: borrowing Source, at start: UInt64
+  ) throws(SystemError) -> [Found] {
+    let header = try source.read(count: MachOCommands.headerSize, at: start)
+    guard header.number32(at: 0) == thin64, let commands = MachOCommands.Extent(header) else {
+      return []
+    }
+    let at = start.addingReportingOverflow(UInt64(MachOCommands.headerSize))
+    guard !at.overflow else { return [] }
+    let bytes = try source.read(count: commands.size, at: at.partialValue)
+    let places = MachOCommands.places(in: bytes, count: commands.count)
+    var found: [Found] = []
+    if let signature = places.signature,
+      let list = try CodeSignature.entitlements(in: source, at: signature, from: start)
+    {
+      found.append(Found(source: .signature, propertyList: list))
+    }
+    if let section = places.section,
+      let list = try content(of: section, in: source, from: start), !list.isEmpty
+    {
+      found.append(Found(source: .section, propertyList: list))
+    }
+    return found
+  }
+
+  /// The bytes of an extent; nil when it is too long or ends beyond the file.
+  static func content<Source: ByteSource & ~Copyable>(
+    of extent: FileExtent, in source: borrowing Source, from start: UInt64
+  ) throws(SystemError) -> [UInt8]? {
+    let at = start.addingReportingOverflow(extent.offset)
+    guard !at.overflow, at.partialValue <= UInt64(Int64.max),
+      extent.length <= UInt64(Entitlements.limit)
+    else { return nil }
+    let bytes = try source.read(count: Int(extent.length), at: at.partialValue)
+    return bytes.count == Int(extent.length) ? bytes : nil
+  }
+}
+
+/// A run of bytes of a Mach-O slice, from the slice's start on.
+struct FileExtent: Equatable {
+  let offset: UInt64
+  let length: UInt64
+}

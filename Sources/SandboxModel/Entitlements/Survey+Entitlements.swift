@@ -1,0 +1,67 @@
+internal import SystemIO
+
+extension Survey {
+  /// Reads the entitlements of a bundle (an app or an extension) from all places that have them.
+  mutating func entitlements(
+    of bundle: borrowing Folder, executable: ByteString?, as path: ByteString
+  ) -> Entitlements {
+    var entitlements = Entitlements()
+    if let executable {
+      for found in program(executable, in: bundle, as: path.appending(executable)) {
+        add(
+          found.propertyList, from: found.source, as: path.appending(executable), to: &entitlements)
+      }
+    }
+    let archived: ByteString = "archived-expanded-entitlements.xcent"
+    let file = path.appending(archived)
+    if let bytes = bytes(of: archived, in: bundle, as: file, limit: Entitlements.limit) {
+      add(bytes, from: .archivedEntitlements, as: file, to: &entitlements)
+    }
+    profile(of: bundle, as: path.appending("embedded.mobileprovision"), to: &entitlements)
+    return entitlements
+  }
+
+  private mutating func program(
+    _ name: ByteString, in bundle: borrowing Folder, as path: ByteString
+  ) -> [MachO.Found] {
+    guard name.components.count == 1, name != "..", name != ".", !name.hasNUL else {
+      warn(.wrongValue, path, "CFBundleExecutable is no file name")
+      return []
+    }
+    do {
+      guard let status = try bundle.statusIfPresent(name), status.kind == .file else { return [] }
+      return try MachO.entitlements(in: try bundle.file(name))
+    } catch {
+      warn(.unusableFile, path, "its entitlements cannot be read: \(error.reason)")
+      return []
+    }
+  }
+
+  private mutating func add(
+    _ bytes: [UInt8], from source: EntitlementSource, as path: ByteString,
+    to entitlements: inout Entitlements
+  ) {
+    // The archived form begins with the head of a signature's blob in old builds.
+    let list = bytes.starts(with: [0xfa, 0xde, 0x71, 0x71]) ? Array(bytes.dropFirst(8)) : bytes
+    if let value = dictionary(list, as: path) { entitlements.add(value, from: source) }
+  }
+
+  private mutating func profile(
+    of bundle: borrowing Folder, as path: ByteString, to entitlements: inout Entitlements
+  ) {
+    guard
+      let bytes = bytes(
+        of: "embedded.mobileprovision", in: bundle, as: path, limit: Entitlements.limit)
+    else { return }
+    guard let text = Entitlements.propertyList(inProfile: bytes) else {
+      warn(.unusableFile, path, "it holds no property list")
+      return
+    }
+    guard let value = dictionary(text, as: path) else { return }
+    guard let named = value["Entitlements"], named.dictionaryValue != nil else {
+      warn(.wrongValue, path, "it has no dictionary Entitlements")
+      return
+    }
+    entitlements.add(named, from: .provisioningProfile)
+  }
+}

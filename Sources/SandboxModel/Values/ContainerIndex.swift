@@ -1,0 +1,41 @@
+internal import SystemIO
+
+/// Finds the containers of a device by their folders and by their logical names, so that mapping a
+/// path costs its own length and not the number of containers.
+struct ContainerIndex: Sendable {
+  /// The containers' places in the device's list by their folders' absolute paths, with links
+  /// followed and as the layout names them.
+  private var homes: [ByteString: [Int]] = [:]
+  private var names: [LogicalContainer: Int] = [:]
+
+  init(_ containers: [Container], root: ByteString) {
+    for (place, container) in containers.enumerated() {
+      names[container.logical] = place
+      let named = container.path.isAbsolute ? container.path : root.appending(container.path)
+      for home in Set([container.absolutePath, named]) { homes[home, default: []].append(place) }
+    }
+  }
+
+  /// The container of that name.
+  func place(of name: LogicalContainer) -> Int? { names[name] }
+
+  /// The containers whose folder is the path or above it, the nearest first, with the rest of the
+  /// path.
+  func containers(around path: ByteString) -> [(place: Int, inner: ByteString)] {
+    var found: [(place: Int, inner: ByteString)] = []
+    let slash = UInt8(ascii: "/")
+    var home = path.bytes
+    while !home.isEmpty {
+      let key = ByteString(home)
+      for place in homes[key] ?? [] {
+        found.append((place, ByteString(path.bytes[home.endIndex...].drop { $0 == slash })))
+      }
+      guard let cut = home.lastIndex(of: slash) else { break }
+      home = home[..<cut]
+    }
+    for place in homes["/"] ?? [] where path.isAbsolute {
+      found.append((place, ByteString(path.bytes.drop { $0 == slash })))
+    }
+    return found
+  }
+}

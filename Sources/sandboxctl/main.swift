@@ -1,0 +1,3 @@
+import SandboxCommands
+
+SandboxctlProgram.runAndExit()

@@ -1,0 +1,28 @@
+import Codecs
+import Foundation
+import Testing
+
+@Suite struct Base64Tests {
+  @Test(arguments: [
+    ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="),
+    ("fooba", "Zm9vYmE="), ("foobar", "Zm9vYmFy"),
+  ])
+  func agreesWithTheStandard(plain: String, encoded: String) {
+    #expect(Base64.encode(plain.utf8) == encoded)
+    #expect(Base64.decode(encoded.utf8) == Array(plain.utf8))
+  }
+
+  @Test func agreesWithFoundation() {
+    var random = Seeded(11)
+    for count in 0...300 {
+      let bytes = random.bytes(count)
+      #expect(Base64.encode(bytes) == Data(bytes).base64EncodedString())
+      #expect(Base64.decode(Base64.encode(bytes).utf8) == bytes)
+    }
+  }
+
+  @Test(arguments: ["Z", "Zg", "Zg=", "Zh==", "Zg==Zg==", "Zm9v=", "Zm 9v", "Zm9-", "====", "="])
+  func refuses(text: String) {
+    #expect(Base64.decode(text.utf8) == nil)
+  }
+}

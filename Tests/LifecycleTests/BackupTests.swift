@@ -1,0 +1,110 @@
+import ArchiveStore
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct BackupTests {
+  @Test func whatGoesAwayBetweenScanAndReadingIsAWarning() throws {
+    let rig = try Rig()
+    try rig.folder.write("stays", at: "tree/stays")
+    try rig.folder.write("goes", at: "tree/goes")
+    try rig.folder.write("goes", at: "tree/folder/goes")
+    let scan = try rig.scan()
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try tree.remove("goes")
+    try tree.removeTree("folder")
+    let report = try rig.backup(scan)
+    #expect(report.isComplete)
+    #expect(Set(report.warnings.map(\.path)) == ["folders/tree/goes", "folders/tree/folder"])
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == ["stays"])
+  }
+
+  @Test func aLinkPutInAFilesPlaceIsNotFollowed() throws {
+    let rig = try Rig()
+    try rig.folder.write("secret", at: "outside")
+    try rig.folder.write("mine", at: "tree/file")
+    try rig.folder.write("mine", at: "tree/folder/file")
+    let scan = try rig.scan()
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try tree.remove("file")
+    try tree.createLink("file", to: rig.folder.path("outside"))
+    try tree.removeTree("folder")
+    try tree.createLink("folder", to: rig.folder.path)
+    let report = try rig.backup(scan)
+    #expect(Set(report.unreadable.map(\.path)).contains("folders/tree/file"))
+    #expect(!report.isComplete || !report.warnings.isEmpty)
+    _ = try rig.restore(report)
+    #expect(try rig.names("back").isEmpty)
+  }
+
+  @Test func aFileThatNeverStandsStillIsStoredWithAWarning() throws {
+    let rig = try Rig()
+    try rig.folder.write([UInt8](repeating: 1, count: 4_000_000), at: "tree/busy")
+    let busy = try Folder.open(path: rig.folder.path("tree")).openOrCreate("busy")
+    let stop = BoundedQueue<Bool>(capacity: 1)
+    let workers = try Workers(count: 1, capacity: 1, name: "writer")
+    let writing = Writing(busy, until: stop)
+    workers.submit { writing.run() }
+    let report = try rig.backup()
+    stop.close()
+    workers.finish()
+    #expect(report.warnings.map(\.path) == ["folders/tree/busy"])
+    #expect(report.isComplete)
+    #expect(try rig.restore(report).isComplete)
+  }
+
+  /// A thread that writes into a file until it is told to stop.
+  private final class Writing: Sendable {
+    private let file: Descriptor
+    private let stop: BoundedQueue<Bool>
+
+    init(_ file: consuming Descriptor, until stop: BoundedQueue<Bool>) {
+      self.file = file
+      self.stop = stop
+    }
+
+    func run() {
+      while stop.put(true) {
+        _ = stop.take()
+        try? file.write([1, 2, 3])
+      }
+    }
+  }
+
+  @Test func namesOfOneFileAreOneFileAgain() throws {
+    let rig = try Rig()
+    try rig.folder.write([UInt8](repeating: 5, count: 100_000), at: "tree/b/second")
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let inner = try tree.folder("b")
+    try tree.createHardLink("a-first", to: "second", in: inner)
+    try tree.createHardLink("z-third", to: "second", in: inner)
+    let report = try rig.backup()
+    #expect(try rig.restore(report).isComplete)
+    let back = try Folder.open(path: rig.folder.path("back"))
+    let identity = try back.status("a-first").identity
+    #expect(try back.folder("b").status("second").identity == identity)
+    #expect(try back.status("z-third").identity == identity)
+    #expect(try back.status("z-third").links == 3)
+    // A part of the group comes back as a file of its own, with its content.
+    #expect(try rig.restore(report, "folders/tree/b", to: "part").isComplete)
+    #expect(try rig.folder.read("part/second") == rig.folder.read("tree/b/second"))
+  }
+
+  @Test func theSnapshotSaysWhatItHolds() throws {
+    let rig = try Rig()
+    try rig.folder.write("12345", at: "tree/folder/file")
+    let first = try #require(try rig.backup().snapshot)
+    let second = try #require(try rig.backup().snapshot).snapshot
+    #expect(second.parent == first.id)
+    #expect(second.sequence == first.snapshot.sequence + 1)
+    #expect(second.source == first.snapshot.source)
+    #expect(second.tree == first.snapshot.tree)
+    #expect(second.totals.files == 1 && second.totals.bytes == 5 && second.totals.entries == 3)
+    #expect(second.classes.map(\.path) == ["folders/tree"])
+    #expect(second.classes.map(\.name) == ["user-data"])
+    #expect(second.policy.name == "everything")
+    #expect(second.users.contains { $0.id == Host.userID })
+  }
+}

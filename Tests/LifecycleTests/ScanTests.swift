@@ -1,0 +1,83 @@
+import ArchiveStore
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct ScanTests {
+  @Test func aFolderOnTheWayToWhatIsKeptIsBare() throws {
+    let rig = try Rig()
+    try rig.folder.write("a", at: "tree/out/inner/kept.txt")
+    try rig.folder.write("b", at: "tree/out/gone.txt")
+    try rig.folder.write("c", at: "tree/out/other/gone.txt")
+    let fates = try rig.scan([.exclude("out"), .include("**/kept.txt")]).fates
+    #expect(fates["out"] == .bare)
+    #expect(fates["out/inner"] == .bare)
+    #expect(fates["out/inner/kept.txt"] == .kept)
+    #expect(fates["out/gone.txt"] == .leftOut)
+    #expect(fates["out/other"] == .leftOut)
+    #expect(fates["out/other/gone.txt"] == .leftOut)
+  }
+
+  @Test func whatIsLeftOutIsAddedUpByRule() throws {
+    let rig = try Rig()
+    try rig.folder.write([UInt8](repeating: 1, count: 1000), at: "tree/out/one")
+    try rig.folder.write([UInt8](repeating: 1, count: 500), at: "tree/out/below/two")
+    try rig.folder.write([UInt8](repeating: 1, count: 30), at: "tree/kept")
+    let plan = BackupPlan.make(try rig.scan([.exclude("out")]))
+    #expect(plan.kept.bytes == 30 && plan.kept.files == 1)
+    #expect(plan.left.bytes == 1500 && plan.left.files == 2)
+    #expect(plan.leftOut.map(\.path) == ["folders/tree/out"])
+    #expect(plan.leftOut.map(\.rule) == ["exclude-1"])
+    #expect(plan.leftOut.map(\.bytes) == [1500])
+  }
+
+  @Test func ourOwnFoldersAndRepositoriesAreNeverPartOfABackup() throws {
+    let rig = try Rig()
+    try rig.folder.write("x", at: "tree/.sandboxctl/journal/1.json")
+    try rig.folder.write("x", at: "tree/deep/.sandboxctl/mine")
+    _ = try Repository.create(
+      in: try LocalStorage.create(path: rig.folder.path("tree/backups")), program: "test")
+    try rig.folder.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
+    let inUse = try Folder.make(path: rig.folder.path("tree/in use")).status().identity
+    let fates = try rig.scan(options: ScanOptions(excluded: [inUse])).fates
+    #expect(fates[".sandboxctl"] == nil)
+    #expect(fates["deep/.sandboxctl/mine"] == .kept)
+    #expect(fates["backups"] == .leftOut)
+    #expect(fates["backups/packs"] == nil)
+    #expect(fates["other/repository.json"] == .kept)
+    #expect(fates["in use"] == .leftOut)
+  }
+
+  @Test func aMarkOnAFolderCoversAllBelowIt() throws {
+    let rig = try Rig()
+    let data: ByteString =
+      "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
+    try rig.folder.write("x", at: data.appending("Documents/marked/below/file"))
+    try rig.folder.write("x", at: data.appending("Documents/kept"))
+    let documents = try Folder.open(path: rig.folder.path(data.appending("Documents")))
+    try documents.attributes(of: "marked").set(
+      "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("com.apple.backupd".utf8))
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    let scan = DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
+    #expect(scan.fates["Documents/marked"] == .leftOut)
+    #expect(scan.fates["Documents/marked/below/file"] == .leftOut)
+    #expect(scan.fates["Documents/kept"] == .kept)
+    let container = try #require(scan.containers.first)
+    let marked = try #require(container.index(of: "Documents/marked/below/file"))
+    let explanation = scan.policy.explain(container.query(marked))
+    #expect(explanation.steps.contains { $0.kind == .marker && $0.id == "excluded-from-backup" })
+    #expect(explanation.verdicts == container.entries[marked].verdicts)
+  }
+
+  @Test func aFolderOfThousandsIsSeenWhole() throws {
+    let rig = try Rig()
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for number in 0..<5000 { _ = try tree.create(ByteString("file \(number)")) }
+    let scan = try rig.scan()
+    #expect(scan.fates.count == 5001)
+    #expect(Set(scan.fates.values) == [.kept])
+  }
+}

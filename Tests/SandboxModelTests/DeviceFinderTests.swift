@@ -1,0 +1,91 @@
+import Foundation
+import SandboxModel
+import SystemIO
+import Testing
+
+@Suite struct DeviceFinderTests {
+  @Test func aPlainFolderIsNoDeviceUnlessAskedFor() throws {
+    let folder = try TemporaryFolder()
+    try folder.file("a/b", "x")
+    let error = #expect(throws: ModelError.self) { try Device.find(root: folder.bytes) }
+    #expect(error?.code == .noDevice)
+    #expect(error?.hint?.contains("--layout folder") == true)
+    let device = try Device.find(root: folder.bytes, layout: .folder)
+    let name = try #require(folder.bytes.lastComponent)
+    #expect(device.logicalPrefixes == [ByteString("folders/\(name)")])
+    #expect(device.containers[0].absolutePath == folder.bytes)
+    let logical = try #require(try device.logicalPath(ofPath: folder.bytes.appending("a/b")))
+    #expect(logical.place?.inner == "a/b")
+    #expect(try device.realPath(of: logical) == folder.bytes.appending("a/b"))
+  }
+
+  @Test func aRootThatIsMissingOrAFileIsRefused() throws {
+    let folder = try TemporaryFolder()
+    try folder.file("file", "x")
+    let missing = #expect(throws: ModelError.self) {
+      try Device.find(root: folder.bytes.appending("none"))
+    }
+    #expect(missing?.description.contains("there is no such file or folder") == true)
+    let file = #expect(throws: ModelError.self) {
+      try Device.find(root: folder.bytes.appending("file"), layout: .folder)
+    }
+    #expect(file?.reason == "not a folder")
+  }
+
+  @Test(arguments: [(Layout.coreSimulator, "device.plist"), (.flatpak, "'.var/app'")])
+  func anotherLayoutThanAskedForIsRefused(layout: Layout, reason: String) throws {
+    let folder = try TemporaryFolder()
+    try folder.file("Documents/letter", "x")
+    let error = #expect(throws: ModelError.self) {
+      try Device.find(root: folder.bytes, layout: layout)
+    }
+    #expect(error?.code == .noDevice)
+    #expect(error?.reason.contains(reason) == true)
+    #expect(error?.hint != nil)
+  }
+
+  @Test func theRootMayBeALink() throws {
+    let device = try SimulatorDevice()
+    try device.container(.data, "D1", "com.example.a")
+    let other = try TemporaryFolder()
+    try other.link("link", to: device.folder.path)
+    let found = try Device.find(root: ByteString(other.path + "/link"))
+    #expect(found.root == device.folder.bytes)
+    #expect(found.logicalPrefixes == ["apps/com.example.a/data"])
+    let named = try DeviceFinder(name: "mine").find(device.folder.bytes)
+    #expect(named.identity.description == "name:mine")
+  }
+
+  @Test func anIOSFileSystemTellsItsVersion() throws {
+    let folder = try TemporaryFolder()
+    try folder.propertyList(
+      "System/Library/CoreServices/SystemVersion.plist",
+      .of([("ProductName", .string("iPhone OS")), ("ProductVersion", .string("14.8.1"))]))
+    try folder.folder("private/var/mobile/Containers/Data/Application/D1")
+    try folder.folder("private/var/mobile/Containers/Data/InternalDaemon/S1")
+    try folder.folder("private/var/containers/Bundle/Application/B1/A.app")
+    try folder.folder("private/var/containers/Shared/SystemGroup/S2")
+    try folder.folder("private/var/mobile/Applications")
+    let device = try DeviceFinder(machineID: "m").find(folder.bytes)
+    #expect(device.platform == "iOS")
+    #expect(device.osVersion == "14.8.1")
+    #expect(device.identity == .place(machine: "m", .coreSimulator, root: folder.bytes))
+    #expect(device.logicalPrefixes == ["apps/~B1/bundle", "apps/~D1/data"])
+    #expect(device.systemContainers.map(\.count) == [1, 1])
+    #expect(device.findings(.unsupported).count == 1)
+  }
+
+  @Test(arguments: [
+    "garbage", "<plist><dict><key>runtime</key><string>x.y</string></dict></plist>",
+  ])
+  func aBadDeviceRecordIsNamed(text: String) throws {
+    let device = try SimulatorDevice()
+    try device.folder.file("device.plist", text)
+    try device.container(.data, "D1", "com.example.a")
+    let found = try device.find()
+    #expect(found.osVersion == nil)
+    #expect(found.containers.count == 1)
+    #expect(found.findings.count == 1)
+    #expect(found.findings[0].path == "device.plist")
+  }
+}
