@@ -1,1 +1,0 @@
-print("usage: microbench walk DIR")

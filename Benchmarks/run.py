@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Measures parts of the program beside the system's own programs, paired and interleaved.
+
+usage: run.py [--runs N] [--corpus DIR] [--folders N] [--files N] [--keep] [--check]
+
+The walk: `microbench walk TREE` against `find TREE -printf '%s%T@'`, both in one thread, output to
+nowhere, page cache warm, the time of the whole process. The tree is made below a temporary folder
+(4,000 folders of 50 files of 100 bytes), or is that of --corpus. Each pair of runs follows
+directly on the one before, in turned order; the result is the median of each and of the ratios
+within a pair. With --check the exit code is 1 when a ratio is over its budget.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+WALK_BUDGET = 0.8
+
+
+def build():
+    """Builds the benchmarks and gives the path of the program."""
+    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product",
+               "microbench", "--package-path", str(PACKAGE)]
+    subprocess.run(command, check=True, stdout=sys.stderr)
+    shown = subprocess.run(command + ["--show-bin-path"], check=True, capture_output=True, text=True)
+    return os.path.join(shown.stdout.strip(), "microbench")
+
+
+def make_tree(root, folders, files):
+    """Makes folders in folders, about 64 in each, with small files in every one of them."""
+    content = b"x" * 100
+    places = []
+    for number in range(folders):
+        above = places[(number - 64) // 64] if number >= 64 else root
+        place = os.path.join(above, f"folder-{number:04}")
+        os.mkdir(place)
+        places.append(place)
+        for file in range(files):
+            handle = os.open(os.path.join(place, f"file-{number:04}-{file:02}.dat"),
+                             os.O_WRONLY | os.O_CREAT, 0o644)
+            os.write(handle, content)
+            os.close(handle)
+
+
+def seconds(command):
+    """Runs a command with its output to nowhere and gives the seconds of the whole process."""
+    start = time.perf_counter()
+    subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+    return time.perf_counter() - start
+
+
+def paired(ours, theirs, runs):
+    """The seconds of each, run in pairs of turned order after one pair to warm the cache."""
+    pairs = []
+    for run in range(runs + 1):
+        if run % 2:
+            second = seconds(theirs)
+            first = seconds(ours)
+        else:
+            first = seconds(ours)
+            second = seconds(theirs)
+        if run:
+            pairs.append((first, second))
+    return pairs
+
+
+def report(title, pairs, budget):
+    """Prints medians and their ratio; whether the ratio keeps the budget."""
+    ours = statistics.median(pair[0] for pair in pairs)
+    theirs = statistics.median(pair[1] for pair in pairs)
+    ratios = sorted(pair[0] / pair[1] for pair in pairs)
+    ratio = statistics.median(ratios)
+    print(f"{title}: {ours:.3f} s against {theirs:.3f} s, ratio {ratio:.2f} "
+          f"({ratios[0]:.2f} to {ratios[-1]:.2f} in {len(pairs)} pairs; budget {budget})")
+    return ratio <= budget
+
+
+def walk(program, tree, runs):
+    """The walk against find."""
+    own = subprocess.run([program, "walk", tree], check=True, capture_output=True, text=True)
+    counted = subprocess.run(["find", tree, "-mindepth", "1", "-printf", "."], check=True,
+                             capture_output=True, text=True)
+    entries = int(own.stdout.split()[0].removeprefix("entries="))
+    if entries != len(counted.stdout):
+        sys.exit(f"run: error: {entries} entries walked, find counts {len(counted.stdout)}")
+    pairs = paired([program, "walk", tree], ["find", tree, "-printf", "%s%T@"], runs)
+    return report(f"walk of {entries} entries", pairs, WALK_BUDGET)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n", maxsplit=1)[0])
+    parser.add_argument("--runs", type=int, default=15, help="pairs of runs (default 15)")
+    parser.add_argument("--corpus", help="a tree that is there already")
+    parser.add_argument("--folders", type=int, default=4000)
+    parser.add_argument("--files", type=int, default=50, help="in each folder")
+    parser.add_argument("--keep", action="store_true", help="keep the tree and print its path")
+    parser.add_argument("--check", action="store_true", help="fail when a budget is not kept")
+    options = parser.parse_args()
+
+    program = build()
+    scratch = None
+    tree = options.corpus
+    try:
+        if tree is None:
+            scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-")
+            tree = os.path.join(scratch, "tree")
+            os.mkdir(tree)
+            make_tree(tree, options.folders, options.files)
+        kept = walk(program, tree, options.runs)
+    finally:
+        if scratch and options.keep:
+            print(f"kept: {tree}")
+        elif scratch:
+            shutil.rmtree(scratch)
+    return 1 if options.check and not kept else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
