@@ -62,11 +62,17 @@ let package = Package(
       name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
       swiftSettings: common),
     .testTarget(
+      name: "CommandTests", dependencies: ["sandboxctl", "SystemIO", "TestSupport"],
+      exclude: ["Snapshots"], swiftSettings: common),
+    .testTarget(
       name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      swiftSettings: common),
+    .testTarget(
+      name: "ArchiveStoreTests", dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],

@@ -11,6 +11,7 @@ struct ClassifyCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "classify",
       abstract: "Say what data is and what becomes of it",
+      usage: "sandboxctl classify [<path>|--stdin0] [--root <dir>] [<options>]",
       discussion: """
         For each entry: its data class, whether a backup stores it, what an update, a purge and a \
         restore do with it. PATH is a logical path, a real path, or <app>/<path in its data>; without \

@@ -11,6 +11,7 @@ struct ExplainCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "explain",
       abstract: "Say why an entry is judged as it is",
+      usage: "sandboxctl explain <path> [--root <dir>] [<options>]",
       discussion: """
         Prints every rule and mark that means the entry, in order, with its place in the policy and \
         what it decided, and then both verdicts: what sandboxctl keeps, and what the platform itself \

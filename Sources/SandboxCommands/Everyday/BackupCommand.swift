@@ -12,6 +12,7 @@ struct BackupCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "backup",
       abstract: "Back up a device's apps, or any folder",
+      usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
       discussion: """
         Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
         the repository has already is not stored again. With --layout folder any folder is kept \
