@@ -56,7 +56,9 @@ let package = Package(
     .executableTarget(
       name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: common),
     .executableTarget(
-      name: "microbench", dependencies: ["SystemIO"], path: "Benchmarks/Microbench",
+      name: "microbench",
+      dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
+      path: "Benchmarks/Microbench",
       swiftSettings: common),
     .target(
       name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
@@ -72,7 +74,12 @@ let package = Package(
       name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
-      name: "ArchiveStoreTests", dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
+      name: "PolicyEngineTests",
+      dependencies: ["BuiltinPolicies", "Codecs", "PolicyEngine", "SandboxModel"],
+      swiftSettings: common),
+    .testTarget(
+      name: "ArchiveStoreTests",
+      dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],

@@ -175,6 +175,15 @@ import Testing
     #expect(content.pieces == [.hole(length: 12), blob(1, length: 3)])
   }
 
+  @Test func goldenList() {
+    let x = Blake2b.hash(Array("1".utf8)).hex
+    let data = ContentCoding.encodeList(
+      level: 0, pieces: [blob(1, length: 10), .hole(length: 500)])
+    #expect(Hex.encode(data) == "a10182820a5820" + x + "1901f4")
+    let lists = ContentCoding.encodeList(level: 1, pieces: [blob(1, length: 1 << 24)])
+    #expect(Hex.encode(lists) == "a200010181821a010000005820" + x)
+  }
+
   @Test func listsThatLieAreRefused() throws {
     let pieces = [blob(1, length: 10), .hole(length: 5)]
     let bytes = ContentCoding.encodeList(level: 0, pieces: pieces)

@@ -102,25 +102,22 @@ import Testing
 
   /// Any byte of the structure may be changed by someone who can make the id anew.
   @Test func everyFlippedByteIsRefusedOrHarmless() throws {
-    let bytes = Self.builder(blobs: 40).encode()
+    let bytes = Self.builder(blobs: 20).encode()
     var refused = 0
     for place in bytes.indices {
-      for bit in [UInt8(1), 0x80] {
-        var changed = bytes
-        changed[place] ^= bit
-        guard let object = try? open(changed) else {
-          refused += 1
-          continue
-        }
-        for number in 0..<40 {
-          guard
-            let found = IndexSet([object]).find(BlobID(kind: .data, digest: Self.digest(number)))
-          else { continue }
-          #expect(found.offset + found.length <= Int(found.frame.plain))
-        }
+      var changed = bytes
+      changed[place] ^= place.isMultiple(of: 2) ? 1 : 0x80
+      guard let object = try? open(changed) else {
+        refused += 1
+        continue
+      }
+      for number in 0..<20 {
+        let blob = BlobID(kind: .data, digest: Self.digest(number))
+        guard let found = IndexSet([object]).find(blob) else { continue }
+        #expect(found.offset + found.length <= Int(found.frame.plain))
       }
     }
-    #expect(refused > bytes.count / 3)
+    #expect(refused > bytes.count / 6)
   }
 
   @Test func everyTruncationIsRefused() {

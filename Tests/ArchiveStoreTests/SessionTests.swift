@@ -194,6 +194,29 @@ import Testing
     #expect(paths == ["a", "a/f"])
   }
 
+  /// With no room for the folders above, each is read again on the way back.
+  @Test func aWalkInLittleMemoryGivesTheSame() throws {
+    let session = try repository.beginWriting()
+    var tree = try session.storeTree([TreeEntry(name: "f", node: .fifo)])
+    for _ in 0..<5 {
+      tree = try session.storeTree([
+        TreeEntry(name: "a", node: .directory(tree)), TreeEntry(name: "b", node: .directory(tree)),
+      ])
+    }
+    _ = try session.finish(repository.makeSnapshot(tree))
+    let reader = try repository.beginReading()
+    var paths: [[ByteString]] = [[], []]
+    for (number, budget) in [(0, 0), (1, 32 << 20)] {
+      try reader.walk(WalkStack(tree, budget: budget)) { path, _ in
+        paths[number].append(path)
+        return .enter
+      }
+    }
+    #expect(paths[0] == paths[1])
+    #expect(paths[0].count == 94)
+    #expect(paths[0] == paths[0].sorted { $0.components.lexicographicallyPrecedes($1.components) })
+  }
+
   @Test func deepTreesAreRefusedWithoutRecursion() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([TreeEntry(name: "f", node: .fifo)])

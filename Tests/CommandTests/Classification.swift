@@ -42,9 +42,9 @@ struct ClassifiedEntry {
 
 extension CommandLine {
   /// What `classify` says of each entry of a device; of the user's own when `device` is nil.
-  func classification(of device: String?, _ options: String = "") throws -> [ClassifiedEntry] {
+  func classification(of device: String?) throws -> [ClassifiedEntry] {
     let root = device.map { " --root \($0)" } ?? ""
-    return try jsonLines("classify --json --for unencrypted\(root) \(options)")
+    return try jsonLines("classify --json --for unencrypted\(root)")
       .map { try ClassifiedEntry($0) }
   }
 

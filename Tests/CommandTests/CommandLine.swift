@@ -6,8 +6,9 @@ import TestSupport
 struct CommandLine {
   let folder: TemporaryFolder
 
-  init() throws {
-    folder = try TemporaryFolder("command")
+  /// Makes the folder; with `inMemory` where no disk is waited for, for trees of many files.
+  init(inMemory: Bool = false) throws {
+    folder = try TemporaryFolder("command", inMemory: inMemory)
     _ = try Folder.make(path: folder.path("home"))
   }
 

@@ -6,13 +6,13 @@ import Testing
 /// Holds a restored device against its source and the policy: what came back is the source less
 /// exactly what `classify` says is never backed up.
 enum PolicyComparison {
-  /// Compares the device (nil: the user's own) with all of its latest snapshot, restored to `back`.
-  /// `options` are those of the policy that the backup was made by.
+  /// Compares the device (nil: the user's own) with all of its latest snapshot, restored to `back`;
+  /// `entries` are what `classify` says of it, by the policy that the backup was made by.
   static func expectRestored(
-    _ cli: CommandLine, device: String?, back: String, options: String = "",
+    _ cli: CommandLine, device: String?, back: String, entries: [ClassifiedEntry]? = nil,
     sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let entries = try cli.classification(of: device, options)
+    let entries = try entries ?? cli.classification(of: device)
     try expectComplete(entries, cli, device, sourceLocation)
     let tree = ExpectedTree(entries)
     expectSameDecisions(entries, tree, sourceLocation)

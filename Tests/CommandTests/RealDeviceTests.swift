@@ -14,18 +14,19 @@ struct RealDeviceTests {
   ]
 
   @Test func aDeviceIsFoundClassifiedBackedUpAndRestored() throws {
-    let cli = try CommandLine()
+    let cli = try CommandLine(inMemory: true)
     let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
     try RealDevicePaths.makeTree(of: paths, at: cli.folder.path("device"))
     try expectContainers(cli, paths)
-    try expectClasses(cli)
+    let entries = try cli.classification(of: "device")
+    try expectClasses(cli, entries)
     _ = try cli.succeed("init repo --plain")
     let report = try cli.json("backup --root device --repo repo --json")
     #expect((report["unreadable"] as? [Any])?.isEmpty == true)
     #expect(try #require(report["files"] as? Int) > 40_000)
     _ = try cli.succeed("restore latest --to back --repo repo")
-    try PolicyComparison.expectRestored(cli, device: "device", back: "back")
+    try PolicyComparison.expectRestored(cli, device: "device", back: "back", entries: entries)
   }
 
   /// `apps` finds as many containers of each kind as the list holds, and no others.
@@ -50,12 +51,11 @@ struct RealDeviceTests {
 
   /// Of an app's containers nothing is of an unknown class but what the platform's own list of what
   /// it backs up leaves out, too.
-  private func expectClasses(_ cli: CommandLine) throws {
+  private func expectClasses(_ cli: CommandLine, _ entries: [ClassifiedEntry]) throws {
     let kinds = Dictionary(
       uniqueKeysWithValues: try cli.containers(of: "device").map {
         ($0.path, $0.json["kind"] as? String ?? "")
       })
-    let entries = try cli.classification(of: "device")
     #expect(entries.filter { $0.type == "file" }.count > 53_000)
     var unknown: [String: Int] = [:]
     for entry in entries where entry.dataClass == "unknown" && entry.type == "file" {

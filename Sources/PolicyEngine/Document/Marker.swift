@@ -5,14 +5,14 @@ public struct Marker: Sendable, Hashable {
   /// Its name, once in a file.
   public let id: String
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
   /// What to look for.
   public let sign: Sign
   /// The kinds of containers in which it counts.
   public let kinds: Set<ContainerKind>
   /// Whether a marked folder covers all below it.
   public let isInherited: Bool
-  /// What it sets, where it may (docs/policies.md, marks).
+  /// What it sets, where it may (docs/policy.md, marks).
   public let settings: Settings
   /// What it says of the platform's verdict.
   public let platform: PlatformSetting

@@ -1,4 +1,4 @@
-/// Which paths below a container's root a rule means, byte for byte (docs/policies.md, patterns).
+/// Which paths below a container's root a rule means, byte for byte (docs/policy.md, patterns).
 public struct Pattern: Sendable, Hashable {
   /// The pattern as it is written.
   public let text: String
@@ -61,5 +61,6 @@ public struct Pattern: Sendable, Hashable {
 }
 
 extension Pattern: CustomStringConvertible {
+  /// The pattern as it is written.
   public var description: String { text }
 }
