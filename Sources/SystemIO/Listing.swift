@@ -34,7 +34,7 @@ struct Listing: ~Copyable {
   /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
   /// the record 2, type 1, then the name and a NUL.
   @inline(__always)
-  func forEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
+  func withEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
     unsafe bytes.withUnsafeBytes { buffer in
       var record = 0
       while record < filled {

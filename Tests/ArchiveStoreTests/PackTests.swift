@@ -57,17 +57,19 @@ import Testing
     return result
   }
 
-  @Test func everyPackPassesTheStandardPrograms() throws {
+  @Test(arguments: ["C", "C.UTF-8"])
+  func everyPackPassesTheStandardPrograms(locale: String) throws {
     _ = try fill()
+    let inLocale = "export LC_ALL=\(locale);"
     #expect(packs().count >= 2)
     for pack in packs() {
       _ = try expectQuiet("zstd -q -t \(pack)")
       let sum = try expectQuiet("b2sum -l 256 \(pack)")
       let id = pack.split(separator: "/").last?.prefix(64)
       #expect(sum.lines.first?.hasPrefix(id ?? "none") == true)
-      let gnu = try expectQuiet("zstd -q -dc \(pack) | tar -t")
-      let bsd = try expectQuiet("zstd -q -dc \(pack) | bsdtar -t -f -")
-      let direct = try expectQuiet("bsdtar -t -f \(pack)")
+      let gnu = try expectQuiet("\(inLocale) zstd -q -dc \(pack) | tar -t")
+      let bsd = try expectQuiet("\(inLocale) zstd -q -dc \(pack) | bsdtar -t -f -")
+      let direct = try expectQuiet("\(inLocale) bsdtar -t -f \(pack)")
       #expect(gnu.lines.last == ".sandboxctl/contents")
       #expect(bsd.lines.count == direct.lines.count)
       #expect(bsd.lines.count == gnu.lines.count)

@@ -19,7 +19,7 @@ struct BackupText {
   func write(_ console: Console, isQuiet: Bool) throws {
     if !isQuiet {
       try console.result(heading)
-      try table.lines.forEach { try console.result("  " + $0) }
+      for line in table.lines { try console.result("  " + line) }
       try console.result(summary)
     }
     guard let report else { return }
