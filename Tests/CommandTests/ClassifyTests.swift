@@ -13,7 +13,12 @@ import Testing
 
   /// The words of a verdict in a JSON answer.
   private static func verdict(_ object: [String: Any]) -> [String] {
-    ["class", "backup", "update", "purge", "restore"].map { "\(object[$0] ?? "none")" }
+    ["class", "backup", "update", "purge", "restore"].map { key in
+      guard let byDestination = object[key] as? [String: String] else {
+        return object[key] as? String ?? "none"
+      }
+      return byDestination.sorted { $0.key < $1.key }.map { "\($0): \($1)" }.joined(separator: " ")
+    }
   }
 
   @Test func theTextSaysWhatTheJSONSays() throws {
@@ -109,17 +114,31 @@ import Testing
 
   @Test func theDestinationCounts() throws {
     let cli = try Self.sample()
-    func stored(_ options: String) throws -> Set<ByteString> {
-      Set(
-        try cli.jsonLines("classify --root device --json \(options)")
-          .filter { $0["stored"] as? String == "kept" }.compactMap { $0.path() })
+    func kept(_ options: String) throws -> [ByteString: String] {
+      let objects = try cli.jsonLines("classify --root device --json \(options)")
+      return Dictionary(
+        uniqueKeysWithValues: objects.filter { $0["stored"] as? String == "kept" }.compactMap {
+          object in object.path().map { ($0, object["class"] as? String ?? "") }
+        })
     }
-    let local = try stored("")
-    let bundles = local.filter { $0.components.count > 2 && $0.components[2] == "bundle" }
-    #expect(!bundles.isEmpty)
-    #expect(try stored("--for cloud").isDisjoint(with: bundles))
-    #expect(try stored("--for unencrypted") != local, "a file is marked so")
-    #expect(try stored("--as-platform").isStrictSubset(of: local))
+    let local = try kept("")
+    #expect(local.values.contains("bundle"))
+    #expect(try !kept("--for cloud").values.contains("bundle"))
+    // A file has a mark for each of these destinations.
+    let edition: ByteString =
+      "apps/org.example.reader/data/Library/Application Support/Editions/2026-03-01.edition"
+    let token: ByteString =
+      "apps/com.example.podcast/data/Library/Application Support/Account.token"
+    #expect(local[edition] != nil && local[token] != nil)
+    #expect(try kept("--for cloud")[edition] == nil)
+    #expect(try kept("--for unencrypted")[token] == nil)
+    // The platform leaves out what no guide names, and keeps what we leave out.
+    let platform = try kept("--as-platform")
+    let data: ByteString = "apps/org.example.darkroom/data"
+    let invented = data.appending("Darkroom Exports/Print.png")
+    #expect(local[invented] == "unknown" && platform[invented] == nil)
+    let view = data.appending("Documents/.DS_Store")
+    #expect(local[view] == nil && platform[view] != nil)
   }
 
   @Test func explainEndsWithWhatClassifySays() throws {

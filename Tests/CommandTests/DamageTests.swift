@@ -77,7 +77,33 @@ import Testing
     #expect(outcome.code == 13)
     let restore = try cli.run("restore latest --to back --repo repo")
     #expect(restore.code == 13)
-    #expect(restore.errors.contains("damaged") || restore.errors.contains("checksum"))
+    #expect(restore.errors.contains(".tar.zst"), "\(restore.errors)")
+  }
+
+  /// A folder whose tree is damaged is lost with what is below it; what is beside it is restored.
+  @Test func aDamagedTreeCostsWhatIsBelowIt() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("one", at: "tree/lost/deeper/one")
+    try cli.folder.write("two", at: "tree/two")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let first = try cli.packs()
+    // The second backup stores the changed folders' trees, and relies on the first for the other.
+    try cli.folder.write("three", at: "tree/beside/three")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 40, of: pack) }
+    let outcome = try cli.run("restore latest:folders/tree --to back --json --repo repo")
+    #expect(outcome.code == 13)
+    let report = try CommandLine.object(outcome.output)
+    let damaged = try #require(report["damaged"] as? [[String: Any]])
+    #expect(damaged.compactMap { $0.path() }.contains { $0.isWithin("lost") }, "\(damaged)")
+    #expect(try cli.folder.read("back/beside/three") == Array("three".utf8))
+    #expect(try cli.folder.read("back/two") == Array("two".utf8))
+    #expect(try !cli.isThere("back/lost/deeper/one"))
+  }
+
+  private static func holdsTrees(_ pack: String) throws -> Bool {
+    try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
   }
 
   @Test func aDamagedIndexIsNamed() throws {
