@@ -55,7 +55,7 @@ struct ClassifyCommand: SandboxCommand {
       return .done
     }
     let found = try device.find()
-    let compiled = try policy.compile(for: found)
+    let compiled = try policy.compile(for: found, output, console)
     let place = try path.map { try DevicePath($0, on: found) }
     let options = ScanOptions(destination: try verdict.destination, view: verdict.view)
     let scan = DeviceScan.run(found, policy: compiled, options: options) {

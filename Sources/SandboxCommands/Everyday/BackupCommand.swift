@@ -45,7 +45,7 @@ struct BackupCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let found = try device.find()
-    let compiled = try policy.compile(for: found)
+    let compiled = try policy.compile(for: found, output, console)
     if dryRun { return try showPlan(plan(found, compiled, excluding: []), console) }
     let (repository, storage) = try repository.open()
     let plan = plan(found, compiled, excluding: [try storage.identity()])
