@@ -46,9 +46,6 @@ import Testing
     try transcript.run("init repo --plain", exits: 0)
     try transcript.run("backup --root device --repo repo --dry-run", exits: 0)
     try transcript.run("restore latest --to back --repo repo", exits: 1)
-    try transcript.run("policy list", exits: 0)
-    try transcript.run("policy lint", exits: 0)
-    try transcript.run("policy test", exits: 0)
     try transcript.expectSnapshot("tour")
   }
 

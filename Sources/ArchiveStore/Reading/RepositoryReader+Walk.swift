@@ -10,6 +10,13 @@ public enum WalkStep: Sendable, Hashable {
   case stop
 }
 
+/// What a walk that goes past damage finds at a path.
+public enum WalkFinding: Sendable, Hashable {
+  case entry(TreeEntry)
+  /// The folder there cannot be read, or not to its end.
+  case damage(StoreError)
+}
+
 extension RepositoryReader {
   /// Walks a tree, depth first, by the bytes of the names, a folder before what it holds. Paths are
   /// relative to the tree.
@@ -26,29 +33,58 @@ extension RepositoryReader {
   func walk(
     _ start: WalkStack, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
-    var stack = start
-    while let (path, entry) = try nextEntry(of: &stack) {
-      switch try body(path, entry) {
-      case .stop: return
-      case .skip: continue
-      case .enter:
-        if case .directory(let below) = entry.node { try stack.enter(below, path: path) }
+    try walkPastDamage(start) { path, finding in
+      switch finding {
+      case .entry(let entry): return try body(path, entry)
+      case .damage(let error): throw error
       }
     }
   }
 
-  private func nextEntry(
+  /// Walks as `walk(_:_:)` does, and past damage: where a folder cannot be read, that is told under
+  /// its path (the empty one for the tree itself) in place of what it holds, or of what remains of
+  /// it. The step given for damage is of no effect but for `stop`.
+  public func walkPastDamage(
+    _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
+  ) throws {
+    try walkPastDamage(WalkStack(tree), body)
+  }
+
+  private func walkPastDamage(
+    _ start: WalkStack, _ body: (ByteString, WalkFinding) throws -> WalkStep
+  ) throws {
+    var stack = start
+    while let (path, finding) = try nextFinding(of: &stack) {
+      let step = try body(path, finding)
+      if step == .stop { return }
+      guard step == .enter, case .entry(let entry) = finding,
+        case .directory(let below) = entry.node
+      else { continue }
+      do throws(StoreError) {
+        try stack.enter(below, path: path)
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        if try body(path, .damage(error)) == .stop { return }
+      }
+    }
+  }
+
+  /// The next entry; of a folder that cannot be read on, the damage, once.
+  private func nextFinding(
     of stack: inout WalkStack
-  ) throws(StoreError) -> (ByteString, TreeEntry)? {
+  ) throws(StoreError) -> (ByteString, WalkFinding)? {
     while var level = stack.leave() {
-      guard let entry = try next(&level) else { continue }
-      let path = level.path.appending(entry.name)
-      guard path.count <= FormatLimit.path else {
+      do throws(StoreError) {
+        guard let entry = try next(&level) else { continue }
+        let path = level.path.appending(entry.name)
+        stack.add(level)
+        if path.count <= FormatLimit.path { return (path, .entry(entry)) }
         throw .damaged(
           level.path.description, "paths below it are longer than \(FormatLimit.path) bytes")
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        return (level.path, .damage(error))
       }
-      stack.add(level)
-      return (path, entry)
     }
     return nil
   }

@@ -28,8 +28,11 @@ public struct RestorePlan: Sendable {
     switch source {
     case .single(let entry): totals.count(entry)
     case .folder(let tree, _):
-      try reader.walk(tree) { _, entry in
-        totals.count(entry)
+      try reader.walkPastDamage(tree) { path, finding in
+        switch finding {
+        case .entry(let entry): totals.count(entry)
+        case .damage(let error): if path.isEmpty, totals == RestoreTotals() { throw error }
+        }
         return .enter
       }
     }

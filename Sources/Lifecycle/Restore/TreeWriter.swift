@@ -20,11 +20,19 @@ struct TreeWriter: ~Copyable {
 
   consuming func takeReport() -> RestoreReport { report }
 
-  /// Makes all that is in a tree, each folder before what is in it.
+  /// Makes all that is in a tree, each folder before what is in it. What is below a folder whose
+  /// tree is damaged is left out; the folder is in the report.
   mutating func write(_ tree: TreeReference) throws {
-    try reader.walk(tree) { path, entry in
-      try leave(to: path.components.count - 1)
-      return try make(entry, named: entry.name, at: path) ? .enter : .skip
+    try reader.walkPastDamage(tree) { path, finding in
+      switch finding {
+      case .entry(let entry):
+        try leave(to: path.components.count - 1)
+        return try make(entry, named: entry.name, at: path) ? .enter : .skip
+      case .damage(let error):
+        report.damaged.append(
+          PathRemark(path: path.isEmpty ? "." : path, remark: error.reason))
+        return .skip
+      }
     }
     try leave(to: 0)
   }
