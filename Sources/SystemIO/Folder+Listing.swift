@@ -16,7 +16,7 @@ extension Folder {
     var found: [(name: ByteString, type: UInt8)] = []
     let again = try duplicate()
     while try listing.fill(from: again.raw, path: path) {
-      unsafe listing.forEach { place, _ in found.append((listing.name(place), place.type)) }
+      unsafe listing.withEach { place, _ in found.append((listing.name(place), place.type)) }
     }
     var children: [(name: ByteString, isFolder: Bool)] = []
     for (name, type) in found {

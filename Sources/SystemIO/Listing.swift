@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// 64 KiB hold about 2,000 names, so a folder of ordinary size is one call and one batch.
 struct Listing: ~Copyable {
-  /// The buffer, for the names at the places that `forEach` gives.
+  /// The buffer, for the names at the places that `withEach` gives.
   private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
   /// How many of the bytes are filled.
   private var filled = 0
@@ -34,7 +34,7 @@ struct Listing: ~Copyable {
   /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
   /// the record 2, type 1, then the name and a NUL.
   @inline(__always)
-  func forEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
+  func withEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
     unsafe bytes.withUnsafeBytes { buffer in
       var record = 0
       while record < filled {

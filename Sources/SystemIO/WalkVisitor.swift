@@ -38,7 +38,7 @@ extension WalkBatch {
     swap(&found, &entries)
     found.removeAll(keepingCapacity: true)
     var (status, surprises) = (cl_status(), surprises)
-    unsafe listing.forEach { place, name in
+    unsafe listing.withEach { place, name in
       let isQuick = place.type != DT_DIR && place.type != DT_UNKNOWN && surprises < 16
       do throws(SystemError) {
         let asked = try SystemError.check(.status, path().appending(listing.name(place))) {

@@ -1,0 +1,50 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct ByteStringDisplayTests {
+  @Test(arguments: [
+    ("plain name.txt", "plain name.txt"),
+    ("caf\u{e9} \u{1f600} \u{65e5}", "caf\u{e9} \u{1f600} \u{65e5}"),
+    ("a\nb\tc\rd", "a\\nb\\tc\\rd"),
+    ("back\\slash", "back\\\\slash"),
+    ("\u{1b}[31mred", "\\x1b[31mred"),
+    ("\u{7f}\u{0}", "\\x7f\\x00"),
+    ("\u{202e}gpj.exe", "\\u{202e}gpj.exe"),
+    ("zero\u{200b}width", "zero\\u{200b}width"),
+    ("next\u{85}line", "next\\u{85}line"),
+    ("\u{2028}\u{2029}", "\\u{2028}\\u{2029}"),
+    ("\u{feff}bom", "\\u{feff}bom"),
+    ("", ""),
+  ])
+  func escapesWhatIsNotPrintable(name: String, shown: String) {
+    #expect(ByteString(name).description == shown)
+  }
+
+  @Test(
+    arguments: [
+      ([0xff, 0x61], "\\xffa"), ([0xc3], "\\xc3"), ([0xc3, 0x28], "\\xc3("),
+      ([0xe2, 0x82], "\\xe2\\x82"), ([0xed, 0xa0, 0x80], "\\xed\\xa0\\x80"),
+      ([0xc0, 0xaf], "\\xc0\\xaf"), ([0xf4, 0x90, 0x80, 0x80], "\\xf4\\x90\\x80\\x80"),
+      ([0xf0, 0x9f, 0x98, 0x80], "\u{1f600}"), ([0xc3, 0xa9, 0xff], "\u{e9}\\xff"),
+    ] as [([UInt8], String)])
+  func showsBytesThatAreNotUTF8(bytes: [UInt8], shown: String) {
+    #expect(ByteString(bytes).description == shown)
+  }
+
+  @Test func noNameBreaksALineAndNoTwoLookAlike() {
+    var random = Seeded.fresh()
+    var shown: [String: [UInt8]] = [:]
+    for _ in 0..<2000 {
+      let bytes = random.fileName(longest: 4)
+      let text = ByteString(bytes).description
+      #expect(
+        text.unicodeScalars.allSatisfy { !($0.value < 0x20 || $0.value == 0x7f) },
+        "seed \(random.seed)")
+      // By scalars: two names are never shown by the same ones.
+      let key = text.unicodeScalars.map { String($0.value, radix: 16) }.joined(separator: " ")
+      #expect(shown[key] == nil || shown[key] == bytes, "seed \(random.seed)")
+      shown[key] = bytes
+    }
+  }
+}

@@ -1,0 +1,189 @@
+import Glibc
+import TestSupport
+import Testing
+
+@testable import SystemIO
+
+@Suite struct DescriptorTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("descriptor") }
+
+  @Test func readsOnFromWhereTheLastReadEnded() throws {
+    try temporary.write("0123456789", at: "f")
+    let file = try temporary.folder.file("f")
+    var buffer = [UInt8](repeating: 0, count: 4)
+    var counts: [Int] = []
+    var all: [UInt8] = []
+    repeat {
+      let count = try file.read(into: &buffer)
+      counts.append(count)
+      all += buffer[..<count]
+    } while counts.last == 4
+    #expect(counts == [4, 4, 2])
+    #expect(all == Array("0123456789".utf8))
+    let after = try file.read(into: &buffer)
+    #expect(after == 0)
+  }
+
+  @Test func fillsABufferFromAPlaceOn() throws {
+    try temporary.write("abc", at: "f")
+    let file = try temporary.folder.file("f")
+    var buffer = Array("------".utf8)
+    let count = try file.read(into: &buffer, from: 2)
+    #expect(count == 3)
+    #expect(buffer == Array("--abc-".utf8))
+  }
+
+  @Test func readsAnywhereWithoutMoving() throws {
+    try temporary.write("0123456789", at: "f")
+    let file = try temporary.folder.file("f")
+    var buffer = [UInt8](repeating: 0, count: 2)
+    #expect(try file.read(count: 3, at: 4) == Array("456".utf8))
+    #expect(try file.read(count: 5, at: 8) == Array("89".utf8))
+    #expect(try file.read(count: 5, at: 10) == [])
+    #expect(try file.read(count: 5, at: 1 << 40) == [])
+    #expect(try file.read(count: 0, at: 0) == [])
+    _ = try file.read(into: &buffer)
+    #expect(buffer == Array("01".utf8))
+    var range = Array("......".utf8)
+    #expect(try file.read(into: &range, from: 1, to: 4, at: 7) == 3)
+    #expect(range == Array(".789..".utf8))
+  }
+
+  @Test func writesBehindWhatWasWritten() throws {
+    let file = try temporary.folder.create("f")
+    try file.write(Array("abc".utf8))
+    try file.write(Array("-def-".utf8), from: 1, to: 4)
+    let bytes = Array("ghi".utf8)
+    try file.write(bytes.span)
+    #expect(try file.read(count: 20, at: 0) == Array("abcdefghi".utf8))
+    try file.seek(to: 1)
+    try file.write(Array("X".utf8))
+    #expect(try file.read(count: 20, at: 0) == Array("aXcdefghi".utf8))
+    try file.truncate(to: 2)
+    #expect(try file.status().size == 2)
+    try file.sync()
+    try file.syncVolume()
+    try file.close()
+    #expect(try temporary.read("f") == Array("aX".utf8))
+  }
+
+  @Test func readAllHasALimit() throws {
+    try temporary.write("12345", at: "f")
+    let file = try temporary.folder.file("f")
+    #expect(try file.readAll(limit: 5) == Array("12345".utf8))
+    #expect(try file.readAll(limit: 6) == Array("12345".utf8))
+    #expect(try file.readAll(limit: 4) == nil)
+    #expect(try file.readAll(limit: 0) == nil)
+    try temporary.write("", at: "empty")
+    let empty = try temporary.folder.file("empty")
+    #expect(try empty.readAll(limit: 0) == [])
+  }
+
+  @Test func readAllReadsFilesThatSayNoSize() throws {
+    let file = try Descriptor.open(path: "/proc/self/status")
+    #expect(try file.status().size == 0)
+    let bytes = try #require(try file.readAll(limit: 1 << 20))
+    #expect(bytes.starts(with: Array("Name:".utf8)))
+    #expect(bytes.count > 100)
+    #expect(try file.readAll(limit: 10) == nil)
+  }
+
+  @Test func holesAndDataAreTold() throws {
+    let file = try temporary.folder.create("sparse")
+    let block = [UInt8](repeating: 7, count: 65_536)
+    try file.seek(to: 1 << 20)
+    try file.write(block)
+    try file.seek(to: 4 << 20)
+    try file.write(block)
+    try file.truncate(to: 8 << 20)
+    try #require(try file.status().allocated < 8 << 20, "no sparse files on this file system")
+    #expect(
+      try file.extents(size: 8 << 20) == [
+        Extent(offset: 0, length: 1 << 20, isHole: true),
+        Extent(offset: 1 << 20, length: 65_536, isHole: false),
+        Extent(offset: (1 << 20) + 65_536, length: (3 << 20) - 65_536, isHole: true),
+        Extent(offset: 4 << 20, length: 65_536, isHole: false),
+        Extent(offset: (4 << 20) + 65_536, length: (4 << 20) - 65_536, isHole: true),
+      ])
+    // Asked for more or less than the file has: exactly that much is covered.
+    #expect(try file.extents(size: 100) == [Extent(offset: 0, length: 100, isHole: true)])
+    #expect(try file.extents(size: 9 << 20).map(\.length).reduce(0, +) == 9 << 20)
+    #expect(try file.extents(size: 0) == [])
+  }
+
+  @Test func allHoleAndAllData() throws {
+    let hole = try temporary.folder.create("hole")
+    try hole.truncate(to: 1 << 20)
+    #expect(try hole.extents(size: 1 << 20) == [Extent(offset: 0, length: 1 << 20, isHole: true)])
+    try temporary.write([UInt8](repeating: 1, count: 5000), at: "data")
+    let data = try temporary.folder.file("data")
+    #expect(try data.extents(size: 5000) == [Extent(offset: 0, length: 5000, isHole: false)])
+  }
+
+  @Test func oneExtentWhereHolesAreNotTold() throws {
+    let file = try Descriptor.open(path: "/proc/self/status")
+    #expect(try file.extents(size: 10) == [Extent(offset: 0, length: 10, isHole: false)])
+    try temporary.write("x", at: "f")
+    let plain = try temporary.folder.file("f")
+    let plan = Faults.Plan(failing: [.seek], at: 1, number: EINVAL)
+    let extents = try Faults.inject(plan) { () throws(SystemError) in try plain.extents(size: 1) }
+    #expect(extents == [Extent(offset: 0, length: 1, isHole: false)])
+  }
+
+  @Test func closesAtTheEndOfItsLifeAndByClose() throws {
+    let (first, second): (ByteString, ByteString)
+    do {
+      let file = try temporary.folder.create("a")
+      first = ByteString("/proc/self/fd/\(file.raw)")
+      #expect(try Host.realPath(first) == temporary.path("a"))
+    }
+    // The number may be another file's by now, but no more this one's.
+    #expect((try? Host.realPath(first)) != temporary.path("a"))
+    let file = try temporary.folder.create("b")
+    second = ByteString("/proc/self/fd/\(file.raw)")
+    try file.close()
+    #expect((try? Host.realPath(second)) != temporary.path("b"))
+  }
+
+  @Test func aFailingCloseIsToldAndClosesAllTheSame() throws {
+    let file = try temporary.folder.create("f")
+    let link = ByteString("/proc/self/fd/\(file.raw)")
+    let plan = Faults.Plan(failing: [.close], at: 1, number: EIO)
+    var told: SystemError?
+    // Set by hand: a closure cannot consume the descriptor.
+    Faults.current = plan
+    do throws(SystemError) { try file.close() } catch { told = error }
+    Faults.current = nil
+    #expect(told?.operation == .close && told?.number == EIO)
+    #expect((try? Host.realPath(link)) != temporary.path("f"))
+  }
+
+  @Test func errorsNameTheFile() throws {
+    #expect(failure { _ = try Descriptor.open(path: "/no/such") }?.path == "/no/such")
+    let file = try Descriptor.open(path: temporary.path)
+    var buffer = [UInt8](repeating: 0, count: 1)
+    let error = failure { _ = try file.read(into: &buffer) }
+    #expect(error == SystemError(.read, temporary.path, number: EISDIR))
+  }
+
+  @Test func metadataOfTheOpenFile() throws {
+    let file = try temporary.folder.create("f")
+    try file.setPermissions(0o640)
+    let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 123_456_789)
+    try file.setModified(time)
+    let status = try file.status()
+    #expect(status.permissions == 0o640 && status.modified == time && status.kind == .file)
+    try file.setOwner(user: Host.userID, group: Host.groupID)
+    if Host.userID == 0 {
+      try file.setOwner(user: 12_345, group: 54_321)
+      let status = try file.status()
+      #expect(status.user == 12_345 && status.group == 54_321)
+    }
+    let before = Timestamp(seconds: -1, nanoseconds: 5)
+    try file.setModified(before)
+    #expect(try file.status().modified == before)
+    let space = try file.space()
+    #expect(space.total >= space.available && space.total > 0)
+  }
+}

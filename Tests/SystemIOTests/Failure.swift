@@ -1,0 +1,15 @@
+import SystemIO
+import Testing
+
+/// The error that a call throws; nil when it throws none.
+func failure(_ body: () throws -> Void) -> SystemError? {
+  do {
+    try body()
+    return nil
+  } catch let error as SystemError {
+    return error
+  } catch {
+    Issue.record("no SystemError: \(error)")
+    return nil
+  }
+}

@@ -1,0 +1,83 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct SystemErrorTests {
+  @Test func isASentenceOfOperationPathAndReason() throws {
+    let error = SystemError(.open, "/a/b", number: EACCES)
+    #expect(error.description == "cannot open '/a/b': permission denied")
+    #expect(error.reason == "permission denied")
+    #expect(error.hint == "check the owner and the mode, or run as the user who owns it")
+    #expect(
+      "\(SystemError(.readAttributes, "a\nb", number: ENOENT))"
+        == "cannot read the attributes of 'a\\nb': there is no such file or folder")
+  }
+
+  @Test(arguments: SystemError.Operation.allCases)
+  func everyOperationReadsAsAVerb(operation: SystemError.Operation) {
+    let text = SystemError(operation, "x", number: EIO).description
+    #expect(text == "cannot \(operation.rawValue) 'x': input/output error of the device")
+    #expect(operation.rawValue.allSatisfy { $0 == " " || ($0.isLowercase && $0.isASCII) })
+  }
+
+  @Test(arguments: [
+    ENOENT, EACCES, EPERM, EEXIST, ENOTDIR, EISDIR, ENOTEMPTY, ENOSPC, EDQUOT, EROFS, EIO, ELOOP,
+    EMFILE, ENFILE, ENAMETOOLONG, EXDEV, EWOULDBLOCK, EINVAL, EOPNOTSUPP, EBUSY, ESTALE, EFBIG,
+  ])
+  func everyReasonIsInPlainWords(number: Int32) {
+    let reason = SystemError(.read, "x", number: number).reason
+    #expect(!reason.isEmpty)
+    #expect(!reason.hasSuffix("."))
+    #expect(!reason.contains("Unknown"))
+  }
+
+  @Test(arguments: [
+    (ENOSPC, "free space or inodes on that volume, or choose another"),
+    (EDQUOT, "free space within the quota, or ask for a larger one"),
+    (EROFS, "mount it for writing, or choose another place"),
+    (EMFILE, "raise the limit of open files (ulimit -n)"),
+    (EIO, "the device may be failing: check the system's log"),
+    (ENOENT, "check the spelling of the path"),
+  ])
+  func saysWhatToDo(number: Int32, hint: String) {
+    #expect(SystemError(.write, "x", number: number).hint == hint)
+  }
+
+  @Test func noHintWhereThereIsNothingToSay() {
+    #expect(SystemError(.write, "x", number: EXDEV).hint == nil)
+  }
+
+  @Test func kindsOfErrors() {
+    func error(_ number: Int32) -> SystemError { SystemError(.open, "x", number: number) }
+    #expect(error(ENOENT).isMissing && error(ENOTDIR).isMissing && !error(EACCES).isMissing)
+    #expect(error(EEXIST).isExisting && error(ENOTEMPTY).isExisting && !error(ENOENT).isExisting)
+    #expect(error(EOPNOTSUPP).isUnsupported && error(ENOSYS).isUnsupported)
+    #expect(!error(EACCES).isUnsupported)
+    #expect(error(EWOULDBLOCK).isBusy && !error(EACCES).isBusy)
+    #expect(error(ELOOP).isLink && !error(ENOTDIR).isLink)
+    #expect(error(ENOSPC).endsEverything && error(EROFS).endsEverything)
+    #expect(error(EDQUOT).endsEverything && error(EIO).endsEverything)
+    #expect(!error(EACCES).endsEverything)
+    #expect(
+      SystemError.replaced("x").description
+        == "cannot read 'x': it was replaced by something else meanwhile")
+  }
+
+  @Test func aFolderIsPutBeforeARelativePathOnly() {
+    let error = SystemError(.open, "b", number: ENOENT)
+    #expect(error.inside("/a").path == "/a/b")
+    #expect(error.inside("/a").inside("/z").path == "/a/b")
+    #expect(error.inside("/a").operation == .open && error.inside("/a").number == ENOENT)
+  }
+
+  @Test func callsNameThePathAsFarAsTheyKnowIt() throws {
+    let temporary = try TemporaryFolder("paths")
+    let folder = try temporary.folder.makeFolder("a")
+    let error = failure { _ = try folder.file("b") }
+    #expect(error?.path.isWithin(ByteString("sandboxctl")) == false)
+    #expect(error?.path.components.suffix(2) == ["a", "b"])
+    let whole = failure { _ = try Folder.open(path: temporary.path("none")) }
+    #expect(whole?.path == temporary.path("none"))
+  }
+}
