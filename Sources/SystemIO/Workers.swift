@@ -4,7 +4,7 @@ internal import Glibc
 ///
 /// Blocking calls belong here and never on Swift's cooperative pool, which is as wide as the cores
 /// and does not grow. Jobs start in the order in which they were submitted; there is no order in
-/// which they end. An error of a job is the job's own affair.
+/// which they end. An error of a job is the job's own affair. A job must not call `finish()`.
 public final class Workers: Sendable {
   private let queue: BoundedQueue<Job>
   private let alive: ConditionLock<Int>
@@ -40,6 +40,7 @@ public final class Workers: Sendable {
     unsafe alive.withLock { alive, wait in while unsafe alive.pointee > 0 { wait() } }
   }
 
+  /// What was submitted is still done; nobody waits for it.
   deinit { queue.close() }
 
   private func start(_ name: String) throws(SystemError) {

@@ -23,6 +23,8 @@ public enum Program {
   /// A program that could not be found or did not end in time.
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
+
+    init(description: String) { self.description = description }
   }
 
   /// Runs a program and waits until it ends, at most `timeout` seconds.

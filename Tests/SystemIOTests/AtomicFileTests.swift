@@ -1,0 +1,118 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct AtomicFileTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("atomic") }
+
+  @Test func appearsWholeAtCommit() throws {
+    var file = try AtomicFile(in: temporary.folder, permissions: 0o600)
+    let named = try temporary.folder.statusIfPresent("f")
+    #expect(named == nil)
+    try write(Array("half, ".utf8), &file)
+    try write(Array("whole".utf8), &file)
+    #expect(try temporary.folder.statusIfPresent("f") == nil)
+    try file.commit(as: "f")
+    #expect(try temporary.read("f") == Array("half, whole".utf8))
+    #expect(try temporary.folder.status("f").permissions == 0o600)
+    #expect(try temporary.folder.names() == ["f"])
+  }
+
+  private func write(_ bytes: [UInt8], _ file: inout AtomicFile) throws {
+    try file.write(bytes)
+    let names = try temporary.folder.names()
+    #expect(names.count == 1 && names[0].utf8?.hasPrefix(".sandboxctl-") == true)
+  }
+
+  @Test func withoutCommitNothingStays() throws {
+    do {
+      let file = try AtomicFile(in: temporary.folder)
+      try file.write([1])
+      #expect(try temporary.folder.names().count == 1)
+    }
+    #expect(try temporary.folder.names() == [])
+  }
+
+  @Test func twoAtATimeDoNotMeet() throws {
+    let first = try AtomicFile(in: temporary.folder)
+    let second = try AtomicFile(in: temporary.folder)
+    try first.write([1])
+    try second.write([2])
+    try first.commit(as: "f")
+    try second.commit(as: "f")
+    #expect(try temporary.read("f") == [2])
+    #expect(try temporary.folder.names() == ["f"])
+  }
+
+  @Test func replacesUnlessToldOtherwise() throws {
+    try temporary.write("old", at: "f")
+    let error = failure {
+      try AtomicFile.write([1], as: "f", in: temporary.folder, replacing: false)
+    }
+    #expect(error?.isExisting == true)
+    #expect(try temporary.read("f") == Array("old".utf8))
+    #expect(try temporary.folder.names() == ["f"])
+    try AtomicFile.write([1], as: "f", in: temporary.folder)
+    #expect(try temporary.read("f") == [1])
+    try AtomicFile.write([2], as: "new", in: temporary.folder, replacing: false)
+    #expect(try temporary.read("new") == [2])
+  }
+
+  @Test func aLinkOfThatNameIsReplacedAndNotFollowed() throws {
+    try temporary.write("other", at: "target")
+    try temporary.folder.createLink("f", to: "target")
+    try AtomicFile.write([1], as: "f", in: temporary.folder)
+    #expect(try temporary.read("target") == Array("other".utf8))
+    #expect(try temporary.folder.status("f").kind == .file)
+  }
+
+  /// Every call fails once, at its n-th time: the target is the old or the new one, never half of
+  /// it, and no temporary stays.
+  @Test(arguments: [true, false])
+  func neverHalfWithAnyCallFailing(isThere: Bool) throws {
+    let (old, new) = (Array("old".utf8), [UInt8](repeating: 9, count: 100_000))
+    var firsts = 0
+    for number in [EIO, ENOSPC, EINTR] {
+      for first in 1...100 {
+        let folder = try temporary.folder.makeFolder(ByteString("\(number)-\(first)"))
+        if isThere { try AtomicFile.write(old, as: "f", in: folder) }
+        let plan = Faults.Plan(at: first, number: number)
+        let error = Faults.inject(plan) {
+          failure { try AtomicFile.write(new, as: "f", in: folder) }
+        }
+        let names = try folder.names()
+        let content = try folder.statusIfPresent("f").flatMap { _ in
+          try folder.file("f").readAll(limit: 1 << 20)
+        }
+        #expect(names == [] || names == ["f"], "call \(first) failing")
+        #expect(content == new || content == (isThere ? old : nil), "call \(first) failing")
+        if !plan.hasFired {
+          #expect(error == nil && content == new)
+          firsts = first
+          break
+        }
+        #expect(error?.number == number)
+      }
+    }
+    // Open the folder, create, write, sync, rename, sync the folder.
+    #expect(firsts > 6)
+  }
+
+  @Test func neverHalfWithEveryCallFailingFromThenOn() throws {
+    try temporary.write("old", at: "f")
+    let new = [UInt8](repeating: 9, count: 1000)
+    for first in 1...100 {
+      let plan = Faults.Plan(at: first, number: EIO, staysBroken: true)
+      let error = Faults.inject(plan) {
+        failure { try AtomicFile.write(new, as: "f", in: temporary.folder) }
+      }
+      let content = try temporary.read("f")
+      #expect(content == new || content == Array("old".utf8), "from call \(first) on")
+      if !plan.hasFired { break }
+      #expect(error != nil)
+    }
+    #expect(try temporary.read("f") == new)
+  }
+}

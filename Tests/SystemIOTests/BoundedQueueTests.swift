@@ -1,0 +1,147 @@
+import Foundation
+import Synchronization
+import SystemIO
+import Testing
+
+@Suite struct BoundedQueueTests {
+  /// Runs a body on a thread of its own.
+  private func thread(_ body: @escaping @Sendable () -> Void) { Thread(block: body).start() }
+
+  /// Waits until a condition holds, at most ten seconds.
+  private func wait(_ condition: () -> Bool) -> Bool {
+    let end = Host.monotonicSeconds() + 10
+    while !condition() {
+      if Host.monotonicSeconds() > end { return false }
+      usleep(500)
+    }
+    return true
+  }
+
+  @Test func isFirstInFirstOut() {
+    let queue = BoundedQueue<Int>(capacity: 200)
+    for round in 0..<5 {
+      for number in 0..<150 { #expect(queue.put(round * 1000 + number)) }
+      for number in 0..<150 { #expect(queue.take() == round * 1000 + number) }
+    }
+  }
+
+  @Test func whoPutsWaitsWhileItIsFull() {
+    let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
+    thread {
+      for number in 0..<5 {
+        queue.put(number)
+        counter.add()
+      }
+    }
+    #expect(wait { counter.value == 2 })
+    usleep(50_000)
+    #expect(counter.value == 2, "the third waits")
+    #expect(queue.take() == 0)
+    #expect(wait { counter.value == 3 })
+    usleep(20_000)
+    #expect(counter.value == 3)
+    for number in 1..<5 { #expect(queue.take() == number) }
+    #expect(wait { counter.value == 5 })
+  }
+
+  @Test func capacityIsAtLeastOne() {
+    let queue = BoundedQueue<Int>(capacity: 0)
+    #expect(queue.put(1))
+    #expect(queue.take() == 1)
+  }
+
+  @Test func whoTakesWaitsWhileItIsEmpty() {
+    let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
+    thread {
+      while queue.take() != nil { counter.add() }
+      counter.add(100)
+    }
+    usleep(30_000)
+    #expect(counter.value == 0)
+    queue.put(7)
+    #expect(wait { counter.value == 1 })
+    queue.close()
+    #expect(wait { counter.value == 101 })
+  }
+
+  @Test func closedItGivesWhatIsInItAndTakesNoMore() {
+    let (queue, counter) = (BoundedQueue<Int>(capacity: 2), Counter())
+    queue.put(1)
+    queue.put(2)
+    thread { counter.add(queue.put(3) ? 10 : 1) }
+    usleep(20_000)
+    #expect(counter.value == 0)
+    queue.close()
+    #expect(wait { counter.value == 1 }, "who waited to put is told")
+    #expect(!queue.put(4))
+    #expect(queue.take() == 1)
+    #expect(queue.take() == 2)
+    #expect(queue.take() == nil)
+    #expect(queue.take() == nil)
+    queue.close()
+  }
+
+  @Test func keepsNothingThatWasTaken() {
+    final class Heavy: Sendable {
+      let live: Counter
+      init(_ live: Counter) {
+        self.live = live
+        live.add()
+      }
+      deinit { live.add(-1) }
+    }
+    let (queue, live) = (BoundedQueue<Heavy>(capacity: 8), Counter())
+    for _ in 0..<8 { queue.put(Heavy(live)) }
+    #expect(live.value == 8)
+    for left in (0..<8).reversed() {
+      _ = queue.take()
+      #expect(live.value == left)
+    }
+  }
+
+  /// Long enough that a race would show: each element comes exactly once, those of one thread in
+  /// their order, and never more wait than may.
+  @Test func manyThreadsLoseAndDoubleNothing() {
+    let (threads, each, capacity) = (4, 20_000, 3)
+    let queue = BoundedQueue<(Int, Int)>(capacity: capacity)
+    let (inside, most, ended) = (Counter(), Counter(), Counter())
+    let seen = Mutex([[Int]](repeating: [], count: threads))
+    for number in 0..<threads {
+      thread {
+        for element in 0..<each {
+          queue.put((number, element))
+          most.raise(to: inside.add())
+        }
+        ended.add()
+      }
+      thread {
+        while let (from, element) = queue.take() {
+          inside.add(-1)
+          seen.withLock { $0[from].append(element) }
+        }
+        ended.add(1000)
+      }
+    }
+    #expect(wait { ended.value % 1000 == threads })
+    queue.close()
+    #expect(wait { ended.value / 1000 == threads })
+    let all = seen.withLock { $0 }
+    for elements in all { #expect(elements.sorted() == Array(0..<each)) }
+    // Counted after the put and before the take is counted off: one more for each who takes.
+    #expect(most.value <= capacity + threads)
+  }
+
+  @Test func oneTakerSeesEachThreadsOrder() {
+    let queue = BoundedQueue<(Int, Int)>(capacity: 2)
+    for number in 0..<3 {
+      thread { for element in 0..<5000 { queue.put((number, element)) } }
+    }
+    var next = [0, 0, 0]
+    for _ in 0..<15_000 {
+      guard let (from, element) = queue.take() else { break }
+      #expect(next[from] == element)
+      next[from] = element + 1
+    }
+    #expect(next == [5000, 5000, 5000])
+  }
+}

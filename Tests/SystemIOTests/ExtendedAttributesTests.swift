@@ -1,0 +1,109 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct ExtendedAttributesTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("attributes") }
+
+  // ext4 has about 4,000 bytes for all attributes of a file, so these fit everywhere.
+  @Test(arguments: [0, 1, 511, 512, 513, 3500])
+  func valuesOfAnySize(size: Int) throws {
+    try keepsValue(of: size, in: temporary.folder)
+  }
+
+  // A file system in memory takes the kernel's own limit of 64 KiB.
+  @Test func largeValues() throws {
+    guard try Mount.isPermitted() else { return }
+    let mount = try Mount(on: temporary.folder, at: temporary.path, "m")
+    let folder = try temporary.folder.folder("m")
+    for size in [4096, 4097, 32_768, 60 * 1024, 65_536] { try keepsValue(of: size, in: folder) }
+    let attributes = folder.attributes(of: "f4096")
+    let error = failure { try attributes.set("user.a", to: [UInt8](repeating: 0, count: 65_537)) }
+    #expect(error?.operation == .setAttributes)
+    withExtendedLifetime(mount) {}
+  }
+
+  private func keepsValue(of size: Int, in folder: borrowing Folder) throws {
+    var random = Seeded(UInt64(size))
+    let (name, value) = (ByteString("f\(size)"), random.bytes(size))
+    let file = try folder.create(name)
+    let attributes = folder.attributes(of: name)
+    try attributes.set("user.test", to: value)
+    #expect(try attributes.value(of: "user.test") == value)
+    #expect(try attributes.names() == ["user.test"])
+    #expect(try file.attributes.value(of: "user.test") == value)
+  }
+
+  @Test func ofAnOpenFileAFolderAndAChildAreTheSame() throws {
+    try temporary.write("x", at: "d/f")
+    let folder = try temporary.folder.folder("d")
+    let file = try folder.file("f")
+    try file.attributes.set("user.a", to: [1])
+    #expect(try folder.attributes(of: "f").value(of: "user.a") == [1])
+    #expect(try file.attributes.names() == ["user.a"])
+    try folder.attributes.set("user.d", to: [2])
+    #expect(try temporary.folder.attributes(of: "d").value(of: "user.d") == [2])
+    #expect(try folder.attributes.names() == ["user.d"])
+    try folder.attributes.remove("user.d")
+    #expect(try temporary.folder.attributes(of: "d").names() == [])
+  }
+
+  @Test func namesAreSortedAndManyFit() throws {
+    try temporary.write("x", at: "f")
+    let attributes = temporary.folder.attributes(of: "f")
+    // More than 512 bytes of names, so that the list is asked for twice.
+    let names = (0..<30).map { ByteString("user.\(29 - $0).a-rather-long-name-of-an-attribute") }
+    for name in names { try attributes.set(name, to: []) }
+    #expect(try attributes.names() == names.sorted())
+    #expect(try attributes.value(of: names[0]) == [])
+  }
+
+  @Test func missingAndRemoved() throws {
+    try temporary.write("x", at: "f")
+    let attributes = temporary.folder.attributes(of: "f")
+    #expect(try attributes.value(of: "user.none") == nil)
+    #expect(try attributes.names() == [])
+    try attributes.set("user.a", to: [1])
+    try attributes.set("user.a", to: [2, 3])
+    #expect(try attributes.value(of: "user.a") == [2, 3])
+    try attributes.remove("user.a")
+    #expect(try attributes.value(of: "user.a") == nil)
+    #expect(failure { try attributes.remove("user.a") }?.number == ENODATA)
+    let gone = temporary.folder.attributes(of: "none")
+    #expect(failure { _ = try gone.names() }?.isMissing == true)
+    #expect(failure { try gone.set("user.a", to: []) }?.path == temporary.path("none"))
+  }
+
+  @Test func aLinksOwnAreAsked() throws {
+    try temporary.write("x", at: "f")
+    try temporary.folder.createLink("l", to: "f")
+    try temporary.folder.attributes(of: "f").set("user.a", to: [1])
+    let link = temporary.folder.attributes(of: "l")
+    #expect(try link.names() == [])
+    #expect(try link.value(of: "user.a") == nil)
+    #expect(failure { try link.set("user.a", to: [2]) }?.operation == .setAttributes)
+    #expect(try temporary.folder.attributes(of: "f").value(of: "user.a") == [1])
+  }
+
+  @Test func noneWhereTheFileSystemHasNone() throws {
+    let proc = try Folder.open(path: "/proc/self")
+    #expect(try proc.attributes(of: "status").names() == [])
+    #expect(try proc.attributes(of: "status").value(of: "user.a") == nil)
+    let error = failure { try proc.attributes(of: "status").set("user.a", to: []) }
+    #expect(error?.operation == .setAttributes)
+  }
+
+  @Test func otherErrorsAreTold() throws {
+    try temporary.write("x", at: "f")
+    let attributes = temporary.folder.attributes(of: "f")
+    for number in [EIO, EACCES] {
+      let plan = Faults.Plan(failing: [.readAttributes], at: 1, number: number, staysBroken: true)
+      Faults.inject(plan) {
+        #expect(failure { _ = try attributes.names() }?.number == number)
+        #expect(failure { _ = try attributes.value(of: "user.a") }?.number == number)
+      }
+    }
+  }
+}

@@ -1,0 +1,178 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct WalkTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("walk") }
+
+  /// What `find` prints of the tree below a path, each entry's fields with NULs between.
+  private func found(_ root: String) throws -> Set<[UInt8]> {
+    let outcome = try Program.run(
+      "find", [root, "-mindepth", "1", "-printf", "%P\\n%s\\n%T@\\n%m\\n%i\\n%y\\n%n\\n%U\\n%G\\0"])
+    #expect(outcome.code == 0)
+    return Set(outcome.standardOutput.split(separator: 0).map(Array.init))
+  }
+
+  private func line(_ path: ByteString, _ status: FileStatus) -> [UInt8] {
+    let kinds: [FileKind: String] = [
+      .file: "f", .directory: "d", .symlink: "l", .fifo: "p", .socket: "s", .characterDevice: "c",
+      .blockDevice: "b",
+    ]
+    let nanoseconds = String(status.modified.nanoseconds)
+    let fraction = String(repeating: "0", count: 9 - nanoseconds.count) + nanoseconds + "0"
+    let fields = [
+      "\(status.size)", "\(status.modified.seconds).\(fraction)",
+      String(status.permissions, radix: 8), "\(status.identity.inode)", kinds[status.kind] ?? "?",
+      "\(status.links)", "\(status.user)", "\(status.group)",
+    ]
+    return Array(path.bytes) + Array(("\n" + fields.joined(separator: "\n")).utf8)
+  }
+
+  /// A tree of any names, kinds and depths.
+  private func makeTree(_ random: inout Seeded) throws {
+    var folders: [ByteString] = [""]
+    for _ in 0..<600 {
+      let above = folders.randomElement(using: &random) ?? ""
+      let name = ByteString(random.fileName(longest: 30))
+      let folder = try Folder.open(path: temporary.path.appending(above))
+      if try folder.statusIfPresent(name) != nil { continue }
+      switch Int.random(in: 0..<10, using: &random) {
+      case 0..<3:
+        try folder.createFolder(name)
+        folders.append(above.appending(name))
+      case 3: try folder.createLink(name, to: ByteString(random.fileName()))
+      case 4: try folder.createSpecial(name, kind: .fifo, permissions: 0o644)
+      case 5: try folder.createSpecial(name, kind: .socket, permissions: 0o600)
+      default: try folder.create(name).write(random.bytes(Int.random(in: 0..<50, using: &random)))
+      }
+    }
+  }
+
+  @Test func findsWhatFindFinds() throws {
+    var random = Seeded.fresh()
+    try makeTree(&random)
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path)
+    let mine = Set(recorder.seen.map { line($0.key, $0.value.status) })
+    let others = try found(temporary.string)
+    #expect(mine == others, "seed \(random.seed)")
+    #expect(others.count > 400)
+    #expect(recorder.twice == [] && recorder.problems.isEmpty)
+    for (path, seen) in recorder.seen {
+      #expect(seen.depth == path.components.count - 1)
+      #expect(seen.state == seen.depth)
+    }
+  }
+
+  @Test func aTreeOfTheSystemToo() throws {
+    var recorder = WalkRecorder()
+    try recorder.walk("/usr/share/doc")
+    let mine = Set(recorder.seen.map { line($0.key, $0.value.status) })
+    #expect(try mine == found("/usr/share/doc"))
+  }
+
+  @Test func statusIsTheFoldersOwnButForTheTimeOfBirth() throws {
+    try temporary.write("12345", at: "a/f")
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path)
+    let walked = try #require(recorder.seen["a/f"]?.status)
+    let status = try temporary.folder.folder("a").status("f")
+    #expect(walked.born == nil)
+    #expect(walked.identity == status.identity && walked.size == 5)
+    #expect(walked.modified == status.modified && walked.changed == status.changed)
+    #expect(walked.allocated == status.allocated && walked.permissions == status.permissions)
+  }
+
+  @Test func aLargeFolderComesInBatches() throws {
+    let folder = try temporary.folder.makeFolder("large")
+    for number in 0..<10_000 { try folder.create(ByteString("entry-\(number)")).close() }
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path)
+    #expect(recorder.seen.count == 10_001)
+    #expect(recorder.twice == [])
+    let batches = try #require(recorder.batches["large"])
+    #expect(batches > 2 && batches < 100)
+    #expect(recorder.batches[""] == 1)
+    #expect(Set(recorder.seen.keys) == Set(try folder.names().map { "large/" + $0 } + ["large"]))
+  }
+
+  @Test func longestNames() throws {
+    let folder = try temporary.folder.makeFolder("long")
+    var names: Set<ByteString> = []
+    for number in 1...600 {
+      let name = ByteString("\(number)-" + String(repeating: "x", count: 255 - "\(number)-".count))
+      try folder.create(name).close()
+      names.insert(name)
+    }
+    for length in 1...12 { names.insert(ByteString(String(repeating: "y", count: length))) }
+    for name in names where name.count < 20 { try folder.create(name).close() }
+    for odd: ByteString in ["...", ".a", "..b", ".-."] {
+      try folder.create(odd).close()
+      names.insert(odd)
+    }
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path("long"))
+    #expect(Set(recorder.seen.keys) == names)
+    #expect(try folder.names() == names.sorted())
+  }
+
+  @Test func entersOnlyWhatTheVisitorWants() throws {
+    for path: ByteString in ["in/f", "in/deep/f", "out/f", "in/out/f"] {
+      try temporary.write("x", at: path)
+    }
+    var recorder = WalkRecorder()
+    recorder.isEntered = { path, _ in path.lastComponent != "out" }
+    try recorder.walk(temporary.path)
+    #expect(
+      recorder.seen.keys.sorted() == ["in", "in/deep", "in/deep/f", "in/f", "in/out", "out"])
+  }
+
+  @Test func walksAgainAsTheTreeIsThen() throws {
+    try temporary.write("x", at: "a/f")
+    var walk = Walk(try Folder.open(path: temporary.path))
+    var (first, second) = (WalkRecorder(), WalkRecorder())
+    walk.run(&first, state: 0)
+    try temporary.write("x", at: "b/g")
+    walk.run(&second, state: 0)
+    #expect(first.seen.keys.sorted() == ["a", "a/f"])
+    #expect(second.seen.keys.sorted() == ["a", "a/f", "b", "b/g"])
+  }
+
+  @Test func anEmptyFolder() throws {
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path)
+    #expect(recorder.seen.isEmpty && recorder.problems.isEmpty)
+  }
+
+  @Test func theVisitorMayCallOnTheFolder() throws {
+    try temporary.write("content", at: "a/f")
+    struct Reader: WalkVisitor {
+      var contents: [[UInt8]?] = []
+      mutating func visit(
+        _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+        descent: inout WalkDescent<Void>
+      ) {
+        for index in batch.entries.indices {
+          let entry = batch.entries[index]
+          if entry.status.kind == .directory { descent.enter(index, with: ()) }
+          guard entry.status.kind == .file else { continue }
+          contents.append(try? folder.folder.file(batch.name(entry)).readAll(limit: 100))
+          #expect(Array(batch.bytes[entry.nameRange]) == Array("f".utf8))
+        }
+      }
+      mutating func failed(_ problem: WalkProblem, state: Void) { contents.append(nil) }
+    }
+    var walk = Walk(try Folder.open(path: temporary.path))
+    var reader = Reader()
+    walk.run(&reader, state: ())
+    #expect(reader.contents == [Array("content".utf8)])
+  }
+}
+
+extension ByteString {
+  static func + (left: ByteString, right: ByteString) -> ByteString {
+    ByteString(Array(left.bytes) + Array(right.bytes))
+  }
+}

@@ -1,0 +1,184 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct WalkTroubleTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("trouble") }
+
+  private func make(_ paths: ByteString...) throws {
+    for path in paths { try temporary.write("x", at: path) }
+  }
+
+  @Test func anUnreadableFolderIsToldAndTheWalkGoesOn() throws {
+    try make("a/f", "closed/secret", "z/f")
+    try temporary.folder.setPermissions(0, of: "closed")
+    var recorder = WalkRecorder()
+    try Unprivileged.run { try recorder.walk(temporary.path) }
+    #expect(recorder.seen.keys.sorted() == ["a", "a/f", "closed", "z", "z/f"])
+    #expect(recorder.problems.map(\.path) == ["closed"])
+    let error = recorder.problems.first?.error
+    #expect(error == SystemError(.open, temporary.path("closed"), number: EACCES))
+    #expect(error?.description == "cannot open '\(temporary.path("closed"))': permission denied")
+  }
+
+  @Test func aFolderThatMayBeListedAndNotSearched() throws {
+    try make("a/f", "listed/one", "listed/two")
+    try temporary.folder.setPermissions(0o444, of: "listed")
+    var recorder = WalkRecorder()
+    try Unprivileged.run { try recorder.walk(temporary.path) }
+    #expect(recorder.seen.keys.sorted() == ["a", "a/f", "listed"])
+    #expect(recorder.problems.map(\.path).sorted() == ["listed/one", "listed/two"])
+    for problem in recorder.problems {
+      #expect(problem.error.operation == .status && problem.error.number == EACCES)
+      #expect(problem.error.path == temporary.path.appending(problem.path))
+    }
+  }
+
+  @Test(arguments: [SystemError.Operation.open, .list, .status])
+  func whateverCallFailsTheRestIsSeen(operation: SystemError.Operation) throws {
+    try make("a/1", "a/b/2", "c/3", "c/d/e/4", "5")
+    var all = WalkRecorder()
+    try all.walk(temporary.path)
+    let root = try Folder.open(path: temporary.path)
+    for first in 1...200 {
+      var recorder = WalkRecorder()
+      var walk = Walk(try root.duplicate())
+      let plan = Faults.Plan(failing: [operation], at: first, number: EIO)
+      Faults.inject(plan) { walk.run(&recorder, state: 0) }
+      guard plan.hasFired else {
+        #expect(first > 4)
+        #expect(recorder.problems.isEmpty && recorder.seen.count == all.seen.count)
+        break
+      }
+      #expect(recorder.problems.count == 1, "\(operation) \(first)")
+      guard let lost = recorder.problems.first?.path else { continue }
+      // Lost is only what is below the path that was told, or after it in the same listing.
+      for path in all.seen.keys where recorder.seen[path] == nil {
+        #expect(path.isWithin(lost), "\(operation) \(first): \(path) below \(lost)")
+      }
+      #expect(recorder.problems.first?.error.number == EIO)
+    }
+  }
+
+  @Test func whatVanishesIsNotTold() throws {
+    try make("a/f", "b/f", "c/f")
+    var recorder = WalkRecorder()
+    recorder.onVisit = { [temporary] path in
+      // Listed and looked at, but gone when it is to be entered.
+      if path.isEmpty { try temporary.folder.removeTree("b") }
+    }
+    try recorder.walk(temporary.path)
+    #expect(recorder.seen.keys.sorted() == ["a", "a/f", "b", "c", "c/f"])
+    #expect(recorder.problems.isEmpty)
+    // Listed, but gone when it is looked at.
+    var again = WalkRecorder()
+    var walk = Walk(try Folder.open(path: temporary.path))
+    let plan = Faults.Plan(failing: [.status], at: 2, number: ENOENT)
+    Faults.inject(plan) { walk.run(&again, state: 0) }
+    #expect(plan.hasFired && again.problems.isEmpty)
+  }
+
+  @Test func aFolderSwappedForALinkIsNotFollowed() throws {
+    let outside = try TemporaryFolder("outside")
+    try outside.write("secret", at: "secret")
+    try make("a/f", "victim/f", "z/f")
+    var recorder = WalkRecorder()
+    recorder.onVisit = { [temporary] path in
+      guard path.isEmpty else { return }
+      try temporary.folder.rename("victim", to: "hidden", in: temporary.folder)
+      try temporary.folder.createLink("victim", to: outside.path)
+    }
+    try recorder.walk(temporary.path)
+    #expect(recorder.seen.keys.sorted() == ["a", "a/f", "victim", "z", "z/f"])
+  }
+
+  @Test func aFolderSwappedForAnotherFolderIsWalkedAsItIsThen() throws {
+    try make("victim/old", "other/new")
+    var recorder = WalkRecorder()
+    recorder.isEntered = { path, _ in path == "victim" }
+    recorder.onVisit = { [temporary] path in
+      guard path.isEmpty else { return }
+      try temporary.folder.removeTree("victim")
+      try temporary.folder.rename("other", to: "victim", in: temporary.folder)
+    }
+    try recorder.walk(temporary.path)
+    #expect(recorder.seen["victim/new"] != nil)
+    #expect(recorder.problems.isEmpty)
+  }
+
+  /// Another thread makes and removes without pause; what stays is seen, and no error is told.
+  @Test func aTreeThatChangesAllTheTime() throws {
+    for number in 0..<50 { try make(ByteString("stays/\(number)/f")) }
+    let (path, end, ended) = (temporary.path, Counter(), DispatchSemaphore(value: 0))
+    Thread {
+      defer { ended.signal() }
+      guard let folder = try? Folder.open(path: path.appending("stays")) else { return }
+      for round in 0... where end.value == 0 {
+        let name = ByteString("\(round % 50)")
+        for child: ByteString in ["x", "y"] {
+          guard let inside = try? folder.folder(name) else { continue }
+          try? inside.createFolder(child)
+          if let below = try? inside.folder(child) { _ = try? below.create("file") }
+          try? inside.rename(child, to: "moved", in: inside)
+          try? inside.removeTree("moved")
+        }
+      }
+    }.start()
+    defer {
+      end.add()
+      ended.wait()
+    }
+    for _ in 0..<200 {
+      var recorder = WalkRecorder()
+      try recorder.walk(path)
+      #expect(recorder.problems.map { "\($0.error)" } == [])
+      for number in 0..<50 { #expect(recorder.seen[ByteString("stays/\(number)/f")] != nil) }
+    }
+  }
+
+  @Test func mountPointsAreFlagged() throws {
+    guard try Mount.isPermitted() else { return }
+    try make("plain/f", "file", "elsewhere")
+    let mount = try Mount(on: temporary.folder, at: temporary.path, "volume")
+    try make("volume/inside")
+    let binding = try Mount(
+      binding: temporary.path("elsewhere"), on: temporary.path("file"))
+    var recorder = WalkRecorder()
+    recorder.isEntered = { _, status in !status.isMountPoint }
+    try recorder.walk(temporary.path)
+    let flagged = recorder.seen.filter { $0.value.status.isMountPoint }.keys.sorted()
+    #expect(flagged == ["file", "volume"])
+    #expect(
+      recorder.seen.keys.sorted() == ["elsewhere", "file", "plain", "plain/f", "volume"])
+    var crossing = WalkRecorder()
+    try crossing.walk(temporary.path)
+    #expect(crossing.seen["volume/inside"]?.status.kind == .file)
+    withExtendedLifetime((mount, binding)) {}
+  }
+
+  /// On such a file system an entry is listed with another inode than it has.
+  @Test func aFileSystemThatListsOtherInodes() throws {
+    guard try Mount.isPermitted() else { return }
+    let volume = try Mount(on: temporary.folder, at: temporary.path, "volume")
+    for name: ByteString in ["lower", "upper", "work", "merged"] {
+      try temporary.folder.folder("volume").createFolder(name)
+    }
+    for number in 0..<60 { try make(ByteString("volume/lower/d/\(number)")) }
+    try make("volume/upper/d/added")
+    guard let overlay = try? Mount(overlayBelow: temporary.path("volume")) else {
+      print("skipped: no overlay file system here")
+      return
+    }
+    var recorder = WalkRecorder()
+    try recorder.walk(temporary.path("volume/merged"))
+    #expect(recorder.seen.count == 62)
+    let folder = try Folder.open(path: temporary.path("volume/merged/d"))
+    for name in try folder.names() {
+      let (walked, status) = (recorder.seen["d/" + name]?.status, try folder.status(name))
+      #expect(walked?.identity == status.identity && walked?.isMountPoint == false)
+    }
+    withExtendedLifetime((overlay, volume)) {}
+  }
+}

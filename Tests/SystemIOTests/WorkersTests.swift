@@ -1,0 +1,113 @@
+import Foundation
+import SystemIO
+import Testing
+
+@Suite struct WorkersTests {
+  @Test func everyJobIsDoneWhenFinishReturns() throws {
+    for count in [1, 2, 8] {
+      let (workers, done) = (try Workers(count: count, capacity: 3, name: "test"), Counter())
+      for _ in 0..<2000 { #expect(workers.submit { done.add() }) }
+      workers.finish()
+      #expect(done.value == 2000)
+      #expect(!workers.submit { done.add() })
+      workers.finish()
+      #expect(done.value == 2000)
+    }
+  }
+
+  @Test func jobsStartInTheirOrder() throws {
+    let workers = try Workers(count: 1, capacity: 4, name: "test")
+    let (next, wrong) = (Counter(), Counter())
+    for number in 0..<1000 {
+      workers.submit { if next.add() != number + 1 { wrong.add() } }
+    }
+    workers.finish()
+    #expect(next.value == 1000 && wrong.value == 0)
+  }
+
+  @Test func asManyRunAtOnceAsThereAreThreadsAndNoMore() throws {
+    let workers = try Workers(count: 4, capacity: 100, name: "test")
+    let (running, most) = (Counter(), Counter())
+    for _ in 0..<40 {
+      workers.submit {
+        most.raise(to: running.add())
+        usleep(5000)
+        running.add(-1)
+      }
+    }
+    workers.finish()
+    #expect(most.value == 4)
+  }
+
+  @Test func blockingJobsDoNotHoldUpOneAnother() throws {
+    let start = Host.monotonicSeconds()
+    let workers = try Workers(count: 16, capacity: 16, name: "test")
+    for _ in 0..<16 { workers.submit { usleep(100_000) } }
+    workers.finish()
+    // One after another they would take 1.6 s.
+    #expect(Host.monotonicSeconds() - start < 1)
+  }
+
+  @Test func whoSubmitsWaitsWhileTheQueueIsFull() throws {
+    let workers = try Workers(count: 1, capacity: 2, name: "test")
+    let (gate, submitted) = (DispatchSemaphore(value: 0), Counter())
+    Thread {
+      for _ in 0..<6 {
+        workers.submit { gate.wait() }
+        submitted.add()
+      }
+    }.start()
+    usleep(100_000)
+    // One runs, two wait, the fourth is held.
+    #expect(submitted.value <= 3)
+    for _ in 0..<6 { gate.signal() }
+    let end = Host.monotonicSeconds() + 10
+    while submitted.value < 6, Host.monotonicSeconds() < end { usleep(1000) }
+    workers.finish()
+    #expect(submitted.value == 6)
+  }
+
+  @Test func anErrorInStartingAThreadIsToldAndTheOthersEnd() throws {
+    for first in 1...3 {
+      let plan = Faults.Plan(failing: [.startThread], at: first, number: EAGAIN)
+      let error = Faults.inject(plan) {
+        failure { _ = try Workers(count: 3, capacity: 1, name: "hashing") }
+      }
+      #expect(error == SystemError(.startThread, "hashing", number: EAGAIN))
+      #expect(plan.count == first)
+    }
+  }
+
+  @Test func atLeastOneThread() throws {
+    let (workers, done) = (try Workers(count: 0, capacity: 0, name: "test"), Counter())
+    workers.submit { done.add() }
+    workers.finish()
+    #expect(done.value == 1)
+  }
+
+  @Test func whatWasSubmittedIsDoneThoughTheWorkersAreGone() throws {
+    let done = Counter()
+    do {
+      let workers = try Workers(count: 2, capacity: 10, name: "test")
+      for _ in 0..<10 {
+        workers.submit {
+          usleep(1000)
+          done.add()
+        }
+      }
+    }
+    let end = Host.monotonicSeconds() + 10
+    while done.value < 10, Host.monotonicSeconds() < end { usleep(1000) }
+    #expect(done.value == 10)
+  }
+
+  @Test func manyWorkersComeAndGo() throws {
+    let done = Counter()
+    for _ in 0..<300 {
+      let workers = try Workers(count: 3, capacity: 1, name: "test")
+      for _ in 0..<5 { workers.submit { done.add() } }
+      workers.finish()
+    }
+    #expect(done.value == 1500)
+  }
+}
