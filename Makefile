@@ -59,13 +59,9 @@ install: build ## the program, its man pages and completions below PREFIX
 bench: ## the benchmarks, against the system's own programs
 	$(PYTHON) Benchmarks/run.py
 
-# Dated by the last change of the commands, so that an unchanged page stays the same.
-MAN_DATE = $(shell git log -1 --format=%cs -- Sources/SandboxCommands 2>/dev/null)
 man: ## write the generated man pages anew
-	$(SWIFT) package --allow-writing-to-package-directory generate-manual --multi-page \
-	  $(if $(MAN_DATE),--date $(MAN_DATE))
-	mkdir -p Man
-	cp .build/plugins/GenerateManual/outputs/sandboxctl/sandboxctl*.1 Man/
+	$(SWIFT) build --product sandboxctl
+	Tools/make-man.py "$$($(SWIFT) build --show-bin-path)/sandboxctl" Man
 
 clean: ## remove what was built
 	$(SWIFT) package clean

@@ -56,17 +56,30 @@ let package = Package(
     .executableTarget(
       name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: common),
     .executableTarget(
-      name: "microbench", dependencies: ["SystemIO"], path: "Benchmarks/Microbench",
+      name: "microbench",
+      dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
+      path: "Benchmarks/Microbench",
       swiftSettings: common),
     .target(
       name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
       swiftSettings: common),
+    .testTarget(
+      name: "CommandTests", dependencies: ["sandboxctl", "SystemIO", "TestSupport"],
+      exclude: ["Snapshots"], swiftSettings: common),
     .testTarget(
       name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
       name: "SandboxModelTests", dependencies: ["SandboxModel", "SystemIO", "TestSupport"],
+      swiftSettings: common),
+    .testTarget(
+      name: "PolicyEngineTests",
+      dependencies: ["BuiltinPolicies", "Codecs", "PolicyEngine", "SandboxModel"],
+      swiftSettings: common),
+    .testTarget(
+      name: "ArchiveStoreTests",
+      dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],

@@ -9,7 +9,9 @@ enum Microbench {
     let arguments = CommandLine.arguments.dropFirst()
     switch (arguments.first, arguments.count) {
     case ("walk", 2): try WalkBenchmark.run(ByteString(arguments[arguments.startIndex + 1]))
-    default: print("usage: microbench walk DIR")
+    case ("classify", 2):
+      try ClassifyBenchmark.run(count: Int(arguments[arguments.startIndex + 1]) ?? 1_000_000)
+    default: print("usage: microbench walk DIR | classify COUNT")
     }
   }
 }

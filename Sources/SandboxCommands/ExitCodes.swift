@@ -37,8 +37,9 @@ struct Failure {
     case let error as LifecycleError:
       self.init(Self.status(error.kind), error.description, error.hint)
     case let error as ModelError: self.init(.failed, error.description, error.hint)
-    case let error as PolicyError: self.init(.failed, error.description, error.hint)
-    case let error as SampleError: self.init(.failed, error.description, error.hint)
+    case let error as PolicyError: self.init(Self.status(error), error.description, error.hint)
+    case let error as SampleError:
+      self.init(error.code == .noSuchDay ? .wrongUsage : .failed, error.description, error.hint)
     case let error as SystemError: self.init(.failed, error.description, error.hint)
     case let error as UsageError: self.init(.wrongUsage, error.description, error.hint)
     default: self.init(.failed, "\(error)", nil)
@@ -58,6 +59,14 @@ struct Failure {
     case .damaged: .damaged
     case .refused, .failed: .failed
     }
+  }
+
+  /// A mistake in the words of the command line is wrong usage, one in a file is a failure.
+  private static func status(_ error: PolicyError) -> ExitStatus {
+    let isOfCommandLine = error.issues.contains { issue in
+      issue.location.file.hasPrefix("--") || issue.location.file == "command line"
+    }
+    return isOfCommandLine ? .wrongUsage : .failed
   }
 
   private static func status(_ kind: LifecycleError.Kind) -> ExitStatus {

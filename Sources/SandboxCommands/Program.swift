@@ -29,7 +29,10 @@ extension SandboxctlCommand {
     do {
       try console.flush()
     } catch {
-      status = .failed
+      let failure = Failure(error)
+      console.failure(failure, asJSON: arguments.contains("--json"))
+      try? console.flush()
+      status = failure.status
     }
     return status
   }

@@ -26,7 +26,7 @@ extension SystemError: CustomStringConvertible {
 
   /// Whether no further call on that volume can succeed either: it is full or cannot be written.
   public var endsEverything: Bool {
-    number == ENOSPC || number == EDQUOT || number == EROFS || number == EIO
+    number == ENOSPC || number == EDQUOT || number == EROFS
   }
 
   /// What stands at that path is not what it was a moment ago.

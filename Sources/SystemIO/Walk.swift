@@ -18,7 +18,7 @@ public struct Walk: ~Copyable {
   /// Walks, calling the visitor for each batch, a folder before what is below it. May be called
   /// again: it walks the tree as it is then.
   @inlinable
-  public mutating func run<Visitor: WalkVisitor>(
+  public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
     var pending: [PendingFolder<Visitor.State>] = []
@@ -41,7 +41,7 @@ public struct Walk: ~Copyable {
 
   /// Lists the folder in hand, hands each batch over and notes what is to be entered.
   @inlinable
-  mutating func list<Visitor: WalkVisitor>(
+  mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ device: UInt64, _ state: Visitor.State,
     _ pending: inout [PendingFolder<Visitor.State>]
   ) {
@@ -65,7 +65,7 @@ public struct Walk: ~Copyable {
   }
 
   @inlinable
-  func report<Visitor: WalkVisitor>(
+  func report<Visitor: WalkVisitor & ~Copyable>(
     _ error: SystemError, _ name: ByteString, _ visitor: inout Visitor, _ state: Visitor.State
   ) {
     if let problem = problem(error, name) { visitor.failed(problem, state: state) }

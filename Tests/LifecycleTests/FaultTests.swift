@@ -13,7 +13,7 @@ import Testing
     while hasFired {
       call += 1
       // A repository of its own each time: what failed runs leave would make the next one longer.
-      let rig = try Rig()
+      let rig = try Rig(inMemory: true)
       try rig.folder.write("one", at: "tree/one")
       try rig.folder.write([UInt8](repeating: 3, count: 700_000), at: "tree/folder/two")
       let first = try rig.backup()
@@ -35,7 +35,7 @@ import Testing
   }
 
   @Test func aRestoreThatFailsLeavesNothingBehind() throws {
-    let rig = try Rig()
+    let rig = try Rig(inMemory: true)
     try rig.folder.write("one", at: "tree/one")
     try rig.folder.write("two", at: "tree/folder/two")
     try Folder.open(path: rig.folder.path("tree")).createLink("link", to: "one")

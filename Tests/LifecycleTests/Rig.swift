@@ -11,8 +11,8 @@ struct Rig {
   let folder: TemporaryFolder
   let repository: Repository
 
-  init() throws {
-    folder = try TemporaryFolder("lifecycle")
+  init(inMemory: Bool = false) throws {
+    folder = try TemporaryFolder("lifecycle", inMemory: inMemory)
     _ = try Folder.make(path: folder.path("tree"))
     repository = try Repository.create(
       in: try LocalStorage.create(path: folder.path("repo")), program: "test")

@@ -150,7 +150,8 @@ struct RealFlatpakTests {
     let process = Process()
     process.executableURL = URL(fileURLWithPath: "/bin/sh")
     let lab = SharedMaterial.folder.appendingPathComponent("lab/flatpak").path
-    process.arguments = ["-c", "exec sh \(lab)/dbusrun \(command)"]
+    // The test runner's children inherit blocked signals, by which the session's bus is ended.
+    process.arguments = ["-c", "exec env --default-signal sh \(lab)/dbusrun \(command)"]
     var environment = ProcessInfo.processInfo.environment
     for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FLATPAK_USER_DIR"] {
       environment[name] = nil

@@ -3,9 +3,9 @@ import SystemIO
 
 /// Runs another program and tells how it ended.
 ///
-/// Its output goes to files, so that no amount of it blocks; its input is empty unless given. It
-/// inherits the signals that the test runner ignores, SIGTERM and SIGINT among them: run it by
-/// `env --default-signal` where it has to take them.
+/// Its output goes to files, so that no amount of it blocks; its input is empty unless given. The
+/// signals that the test runner ignores, SIGTERM and SIGINT among them, have their usual effect on it
+/// and on what it starts: else a daemon that it means to end would stay.
 public enum Program {
   /// How a program ended, and what it wrote.
   public struct Outcome: Sendable {
@@ -24,7 +24,8 @@ public enum Program {
   public struct Failure: Error, CustomStringConvertible {
     public let description: String
 
-    init(description: String) { self.description = description }
+    /// Makes a failure of its sentence.
+    public init(description: String) { self.description = description }
   }
 
   /// Runs a program and waits until it ends, at most `timeout` seconds.
@@ -38,8 +39,8 @@ public enum Program {
   ) throws -> Outcome {
     let scratch = try TemporaryFolder("program")
     let process = Process()
-    process.executableURL = try locate(name)
-    process.arguments = arguments
+    process.executableURL = try locate("env")
+    process.arguments = ["--default-signal", try locate(name).path] + arguments
     let inherited = cleanEnvironment ? [:] : ProcessInfo.processInfo.environment
     process.environment = inherited.merging(environment) { $1 }
     process.currentDirectoryURL = folder
@@ -67,8 +68,7 @@ public enum Program {
     if ended.wait(timeout: .now() + timeout) == .success { return }
     kill(process.processIdentifier, SIGKILL)
     ended.wait()
-    let shown = ([process.executableURL?.path ?? ""] + (process.arguments ?? []))
-      .joined(separator: " ")
+    let shown = (process.arguments ?? []).dropFirst().joined(separator: " ")
     throw Failure(description: "not ended after \(timeout) s: \(shown)")
   }
 

@@ -31,7 +31,11 @@ public struct Seeded: RandomNumberGenerator, Sendable {
 
   /// Random bytes.
   public mutating func bytes(_ count: Int) -> [UInt8] {
-    (0..<count).map { _ in UInt8.random(in: 0...255, using: &self) }
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 8)
+    while bytes.count < count { withUnsafeBytes(of: next()) { bytes.append(contentsOf: $0) } }
+    bytes.removeLast(bytes.count - count)
+    return bytes
   }
 
   /// A file name of any bytes that Linux allows: 1 to `longest` of them.

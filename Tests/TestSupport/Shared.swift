@@ -34,6 +34,9 @@ public enum Shared {
   /// Whether there is a folder or file at a path of the material; says so where not.
   public static func has(_ path: String) -> Bool { folder(path) != nil }
 
+  /// The absolute path of something of the material, whether or not it is there.
+  public static func path(_ path: String) -> String { root.appendingPathComponent(path).path }
+
   /// The whole content of a file of the material.
   public static func bytes(_ path: String) throws -> [UInt8] {
     Array(try Data(contentsOf: root.appendingPathComponent(path)))

@@ -13,9 +13,12 @@ public final class TemporaryFolder: Sendable {
   private let parent: Folder
   private let name: ByteString
 
-  /// Makes the folder; `label` becomes a part of its name.
-  public init(_ label: String = "test") throws {
-    let above = Host.environment("TMPDIR") ?? "/tmp"
+  /// Makes the folder; `label` becomes a part of its name. With `inMemory` it lies in a file system
+  /// without a disk where there is one: for tests that sync thousands of times.
+  public init(_ label: String = "test", inMemory: Bool = false) throws {
+    let memory: ByteString = "/dev/shm"
+    let hasMemory = inMemory && (try? Folder.open(path: memory)) != nil
+    let above = hasMemory ? memory : Host.environment("TMPDIR") ?? "/tmp"
     name = ByteString("sandboxctl-\(label)-\(Host.randomHex(bytes: 6))")
     path = try Host.realPath(above).appending(name)
     parent = try Folder.open(path: above)

@@ -69,7 +69,7 @@ extension RepositoryReader {
   func openFolder(_ tree: TreeReference) throws(StoreError) -> OpenFolder {
     let id = BlobID(kind: .tree, digest: tree.digest)
     let (frame, range) = try find(id)
-    let blob = try TreeCoding.decode(Array(frame[range]), object: "\(id)")
+    let blob = try TreeCoding.decode(frame, range: range, object: "\(id)")
     return OpenFolder(reference: tree, blob: blob, size: range.count)
   }
 

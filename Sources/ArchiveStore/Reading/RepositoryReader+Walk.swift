@@ -20,28 +20,37 @@ extension RepositoryReader {
   public func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
-    var levels = [WalkLevel(tree: tree, path: "")]
-    while var level = levels.popLast() {
-      guard let entry = try next(&level) else { continue }
-      let path = level.path.appending(entry.name)
-      guard path.count <= FormatLimit.path else {
-        throw StoreError.damaged(
-          level.path.description, "paths below it are longer than \(FormatLimit.path) bytes")
-      }
-      levels.append(level)
+    try walk(WalkStack(tree), body)
+  }
+
+  func walk(
+    _ start: WalkStack, _ body: (ByteString, TreeEntry) throws -> WalkStep
+  ) throws {
+    var stack = start
+    while let (path, entry) = try nextEntry(of: &stack) {
       switch try body(path, entry) {
       case .stop: return
       case .skip: continue
       case .enter:
-        guard case .directory(let below) = entry.node else { continue }
-        guard levels.count < FormatLimit.depth else {
-          throw StoreError.damaged(
-            path.description, "it lies deeper than \(FormatLimit.depth) folders")
-        }
-        levels.append(WalkLevel(tree: below, path: path))
-        WalkLevel.forgetOutermost(&levels)
+        if case .directory(let below) = entry.node { try stack.enter(below, path: path) }
       }
     }
+  }
+
+  private func nextEntry(
+    of stack: inout WalkStack
+  ) throws(StoreError) -> (ByteString, TreeEntry)? {
+    while var level = stack.leave() {
+      guard let entry = try next(&level) else { continue }
+      let path = level.path.appending(entry.name)
+      guard path.count <= FormatLimit.path else {
+        throw .damaged(
+          level.path.description, "paths below it are longer than \(FormatLimit.path) bytes")
+      }
+      stack.add(level)
+      return (path, entry)
+    }
+    return nil
   }
 
   /// The next entry of a folder, which is read if it is not held.
@@ -71,20 +80,48 @@ struct WalkLevel {
   var folder: RepositoryReader.OpenFolder?
   var held: (entries: [TreeEntry], size: Int)?
 
-  /// Encoded bytes of what may be held of all levels.
-  static let budget = 32 << 20
+  /// Encoded bytes of what is held.
+  var size: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+}
 
-  var heldBytes: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+/// The folders that a walk is in, the outermost first.
+struct WalkStack {
+  private var levels: [WalkLevel] = []
+  /// Encoded bytes of what all levels hold, and the outermost level that holds anything.
+  private var size = 0
+  private var firstHeld = 0
 
-  /// Forgets what the outermost folders hold until the rest is within the budget.
-  static func forgetOutermost(_ levels: inout [WalkLevel]) {
-    var bytes = 0
-    for number in levels.indices.reversed() {
-      bytes += levels[number].heldBytes
-      guard bytes > budget, number < levels.count - 1 else { continue }
-      if levels[number].folder == nil { return }
-      levels[number].folder = nil
-      levels[number].held = nil
+  /// What may be held of all levels.
+  private let budget: Int
+
+  init(_ tree: TreeReference, budget: Int = 32 << 20) {
+    self.budget = budget
+    add(WalkLevel(tree: tree, path: ""))
+  }
+
+  mutating func add(_ level: WalkLevel) {
+    levels.append(level)
+    size += level.size
+    firstHeld = min(firstHeld, levels.count - 1)
+  }
+
+  mutating func leave() -> WalkLevel? {
+    guard let level = levels.popLast() else { return nil }
+    size -= level.size
+    return level
+  }
+
+  /// Goes into a folder; what the outermost hold is forgotten until the rest is in the budget.
+  mutating func enter(_ tree: TreeReference, path: ByteString) throws(StoreError) {
+    guard levels.count < FormatLimit.depth else {
+      throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) folders")
+    }
+    add(WalkLevel(tree: tree, path: path))
+    while size > budget && firstHeld < levels.count - 1 {
+      size -= levels[firstHeld].size
+      levels[firstHeld].folder = nil
+      levels[firstHeld].held = nil
+      firstHeld += 1
     }
   }
 }

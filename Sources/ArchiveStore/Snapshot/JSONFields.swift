@@ -44,7 +44,7 @@ struct JSONFields {
   /// A path's text, or its bytes from the member of that name with `_b64` behind it.
   func path(_ name: String) throws(StoreError) -> ByteString {
     if let text = json[name + "_b64"]?.string {
-      guard let bytes = Base64.decode(text) else { throw fault(name + "_b64", "base64") }
+      guard let bytes = Base64.decode(text.utf8) else { throw fault(name + "_b64", "base64") }
       return ByteString(bytes)
     }
     return ByteString(try string(name))

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// All snapshots of a repository.
 public struct SnapshotListing: Sendable {
-  /// The oldest first; of equal times by id.
+  /// The oldest first; of equal times by sequence, then id.
   public var snapshots: [StoredSnapshot] = []
   /// What could not be read, one error for each.
   public var damaged: [StoreError] = []
@@ -21,7 +21,10 @@ extension Repository {
         if error.code != .missing { listing.damaged.append(error) }
       }
     }
-    listing.snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
+    listing.snapshots.sort {
+      ($0.snapshot.time, $0.snapshot.sequence, $0.id)
+        < ($1.snapshot.time, $1.snapshot.sequence, $1.id)
+    }
     return listing
   }
 

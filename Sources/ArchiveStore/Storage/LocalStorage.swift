@@ -26,12 +26,15 @@ public final class LocalStorage: Storage {
   /// Opens the storage in a folder that is made, with those above it, where it is missing. The
   /// folder gets mode 0700 if it is made here, and where its file system lets it if it is empty.
   public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
-    let root = try StoreError.wrap { () throws(SystemError) in
+    do {
       let root = try Folder.make(path: path, permissions: 0o700)
       if try root.isEmpty() { try? root.setPermissions(0o700) }
-      return root
+      return LocalStorage(root: root)
+    } catch {
+      throw StoreError(
+        .system, "make the repository", path.description, error.reason, hint: error.hint,
+        cause: error)
     }
-    return LocalStorage(root: root)
   }
 
   /// The path that it was opened by.

@@ -4,20 +4,12 @@ public import SystemIO
 
 /// A repository's objects in memory: for tests and for trying things out. Nothing outlives it.
 public final class MemoryStorage: Storage {
-  private struct Object {
-    var bytes: [UInt8]?
-    var modified: Timestamp
-  }
-
-  private let objects: Mutex<[ObjectPath: Object]>
+  private let contents = Mutex(MemoryContents())
   /// The name that messages bear.
   public let place: String
 
   /// Makes an empty storage.
-  public init(name: String = "memory") {
-    place = name
-    objects = Mutex([.root: Object(bytes: nil, modified: Host.now())])
-  }
+  public init(name: String = "memory") { place = name }
 
   /// Memory renames.
   public var canRename: Bool { true }
@@ -43,94 +35,130 @@ public final class MemoryStorage: Storage {
   }
 
   private func bytes(_ path: ObjectPath) throws(StoreError) -> [UInt8] {
-    guard let bytes = objects.withLock({ $0[path]?.bytes }) else {
+    guard let object = contents.withLock({ $0.objects[path] }) else {
       throw .missing(path.description)
     }
-    return bytes
+    return object.bytes
   }
 
   /// Gives the names in a folder.
   public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    let names: [ByteString]? = objects.withLock { objects in
-      guard let object = objects[folder], object.bytes == nil else { return nil }
-      return objects.keys.filter { $0 != .root && $0.folder == folder }.map(\.name).sorted()
+    guard let names = contents.withLock({ $0.folders[folder] }) else {
+      throw .missing(folder.description)
     }
-    guard let names else { throw .missing(folder.description) }
-    return names
+    return names.sorted()
   }
 
   /// Tells what an object or a folder is.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
-    objects.withLock { objects in
-      objects[path].map {
-        ObjectStatus(
-          isFolder: $0.bytes == nil, size: UInt64($0.bytes?.count ?? 0), modified: $0.modified)
+    contents.withLock { contents in
+      if contents.folders[path] != nil {
+        return ObjectStatus(isFolder: true, size: 0, modified: Timestamp(seconds: 0))
+      }
+      return contents.objects[path].map {
+        ObjectStatus(isFolder: false, size: UInt64($0.bytes.count), modified: $0.modified)
       }
     }
   }
 
   /// Begins an object.
   public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    try requireFolder(folder)
+    guard contents.withLock({ $0.folders[folder] != nil }) else {
+      throw .missing(folder.description)
+    }
     return MemoryObjectWriter(storage: self, folder: folder)
   }
 
   /// Makes folders.
   public func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
-    try requireFolder(folder)
-    for name in names {
-      let path = folder.appending(name)
-      let isNew = objects.withLock { objects in
-        if objects[path] != nil { return false }
-        objects[path] = Object(bytes: nil, modified: Host.now())
-        return true
+    try change { contents throws(StoreError) in
+      for name in names {
+        let path = folder.appending(name)
+        try contents.add(path)
+        contents.folders[path] = []
       }
-      if !isNew { throw StoreError(.notEmpty, "make the folder", "\(path)", "it exists already") }
     }
   }
 
   /// Makes an object or sets its time.
   public func touch(_ path: ObjectPath) throws(StoreError) {
-    try put(nil, path)
+    try put(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
   }
 
   /// Moves an object, or a folder with all below it.
   public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
-    try requireFolder(target.folder)
-    let moved = objects.withLock { objects in
-      guard let object = objects.removeValue(forKey: path) else { return false }
-      objects[target] = object
-      let depth = path.components.count
-      for key in objects.keys where key.components.starts(with: path.components) {
-        let rest = key.components.dropFirst(depth)
-        objects[rest.reduce(target) { $0.appending($1) }] = objects.removeValue(forKey: key)
-      }
-      return true
-    }
-    if !moved { throw .missing(path.description) }
+    try change { contents throws(StoreError) in try contents.move(path, to: target) }
   }
 
   /// Removes an object or an empty folder.
   public func remove(_ path: ObjectPath) throws(StoreError) {
-    let isFull = objects.withLock { $0.keys.contains { $0 != .root && $0.folder == path } }
-    if isFull { throw StoreError(.notEmpty, "remove", "\(path)", "the folder is not empty") }
-    guard objects.withLock({ $0.removeValue(forKey: path) }) != nil else {
+    try change { contents throws(StoreError) in
+      if contents.folders[path]?.isEmpty == false {
+        throw StoreError(.notEmpty, "remove", "\(path)", "the folder is not empty")
+      }
+      try contents.take(path)
+      contents.objects[path] = nil
+      contents.folders[path] = nil
+    }
+  }
+
+  /// Puts an object's bytes; one that is there is replaced.
+  fileprivate func put(_ bytes: [UInt8], _ path: ObjectPath) throws(StoreError) {
+    try change { contents throws(StoreError) in
+      contents.objects[path] = nil
+      _ = contents.folders[path.folder]?.remove(path.name)
+      try contents.add(path)
+      contents.objects[path] = MemoryContents.Object(bytes: bytes, modified: Host.now())
+    }
+  }
+
+  private func change(
+    _ body: (inout MemoryContents) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try contents.withLock { contents throws(StoreError) in try body(&contents) }
+  }
+}
+
+/// Objects and folders by their paths; each folder knows its names.
+private struct MemoryContents {
+  struct Object {
+    let bytes: [UInt8]
+    let modified: Timestamp
+  }
+
+  var objects: [ObjectPath: Object] = [:]
+  var folders: [ObjectPath: Set<ByteString>] = [.root: []]
+
+  /// Adds a name to its folder.
+  mutating func add(_ path: ObjectPath) throws(StoreError) {
+    guard let names = folders[path.folder] else { throw .missing(path.folder.description) }
+    guard !names.contains(path.name) else {
+      throw StoreError(.notEmpty, "make", "\(path)", "it exists already")
+    }
+    folders[path.folder]?.insert(path.name)
+  }
+
+  /// Takes a name out of its folder.
+  mutating func take(_ path: ObjectPath) throws(StoreError) {
+    guard folders[path.folder]?.remove(path.name) != nil else {
       throw .missing(path.description)
     }
   }
 
-  /// Puts an object's bytes, or sets the time of the bytes that are there.
-  func put(_ bytes: [UInt8]?, _ path: ObjectPath) throws(StoreError) {
-    try requireFolder(path.folder)
-    objects.withLock { objects in
-      let kept = bytes ?? objects[path]?.bytes ?? []
-      objects[path] = Object(bytes: kept, modified: Host.now())
-    }
+  mutating func move(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    guard folders[target.folder] != nil else { throw .missing(target.folder.description) }
+    try take(path)
+    _ = folders[target.folder]?.remove(target.name)
+    try add(target)
+    moveContents(path, to: target)
   }
 
-  private func requireFolder(_ path: ObjectPath) throws(StoreError) {
-    let isFolder = objects.withLock { $0[path].map { $0.bytes == nil } ?? false }
-    if !isFolder { throw .missing(path.description) }
+  private mutating func moveContents(_ path: ObjectPath, to target: ObjectPath) {
+    objects[target] = objects.removeValue(forKey: path)
+    folders[target] = folders.removeValue(forKey: path)
+    for name in folders[target] ?? [] {
+      moveContents(path.appending(name), to: target.appending(name))
+    }
   }
 }
 

@@ -29,7 +29,7 @@ enum ContentCoding {
       case .blob(let digest, let length):
         encoder.beginArray(count: 2)
         encoder.unsigned(length)
-        encoder.bytes(digest.bytes)
+        encoder.digest(digest)
         encoder.endArray()
       }
     }
@@ -38,11 +38,11 @@ enum ContentCoding {
 
   /// Reads a list blob of that level whose pieces have `length` bytes of the file together.
   static func decodeList(
-    _ bytes: [UInt8], level: UInt8, length: UInt64, object: String
+    _ bytes: [UInt8], level: UInt8, length: UInt64, object: @autoclosure () -> String
   ) throws(StoreError) -> [Piece] {
     do throws(CodecError) {
       return try decodeList(bytes, level: level, length: length)
-    } catch { throw .codec(error, object) }
+    } catch { throw .codec(error, object()) }
   }
 
   private static func decodeList(

@@ -42,7 +42,7 @@ enum TreeCoding {
     for page in pages {
       encoder.beginArray(count: 2)
       encoder.bytes(page.last.bytes)
-      encoder.bytes(page.digest.bytes)
+      encoder.digest(page.digest)
       encoder.endArray()
     }
     encoder.endArray()
@@ -79,13 +79,17 @@ enum TreeCoding {
 // MARK: - Decoding
 
 extension TreeCoding {
-  /// Reads a tree blob and refuses all that the format does not allow.
-  static func decode(_ bytes: [UInt8], object: String) throws(StoreError) -> TreeBlob {
-    do throws(CodecError) { return try decode(bytes) } catch { throw .codec(error, object) }
+  /// Reads a tree blob, of all bytes or of a range, and refuses what the format does not allow.
+  static func decode(
+    _ bytes: [UInt8], range: Range<Int>? = nil, object: @autoclosure () -> String
+  ) throws(StoreError) -> TreeBlob {
+    do throws(CodecError) {
+      return try decode(CBORDecoder(bytes, range: range))
+    } catch { throw .codec(error, object()) }
   }
 
-  private static func decode(_ bytes: [UInt8]) throws(CodecError) -> TreeBlob {
-    var decoder = CBORDecoder(bytes)
+  private static func decode(_ start: CBORDecoder) throws(CodecError) -> TreeBlob {
+    var decoder = start
     var blob = TreeBlob.page([])
     try decoder.beginMap()
     while let key = try decoder.nextKey() {

@@ -84,7 +84,7 @@ enum TreeEntryCoding {
       add(Key.level, UInt64(content.level), to: &encoder)
     case .directory(let tree):
       encoder.key(Key.subtree)
-      encoder.bytes(tree.digest.bytes)
+      encoder.digest(tree.digest)
     case .symlink(let target): add(Key.target, target, to: &encoder)
     case .fifo, .socket: break
     case .characterDevice(let number), .blockDevice(let number):
@@ -105,7 +105,7 @@ enum TreeEntryCoding {
       case .blob(let digest, let length):
         encoder.beginArray(count: 2)
         encoder.unsigned(length)
-        encoder.bytes(digest.bytes)
+        encoder.digest(digest)
         encoder.endArray()
       }
       encoder.endArray()

@@ -42,6 +42,7 @@ public final class FileWriter {
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
     guard let session else { throw Self.isOver }
     try session.work { () throws(StoreError) in
+      try session.lease.keepAlive()
       try cutter.append(bytes) { offset, piece throws(StoreError) in
         try take(piece, at: offset, session)
       }

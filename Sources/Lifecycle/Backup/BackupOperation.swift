@@ -43,6 +43,7 @@ public struct BackupOperation {
   ) throws -> TreeReference {
     var tree = LogicalTree()
     var links = HardLinks(plan.scans)
+    report.unreadable += plan.unreadableFolders
     for scan in plan.scans {
       report.unreadable += scan.unreadable.map {
         PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)

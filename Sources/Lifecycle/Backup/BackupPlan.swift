@@ -23,6 +23,17 @@ public struct BackupPlan: Sendable {
       summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan))
   }
 
+  /// Folders of the layout that could not be read, with whatever containers are in them. What cannot
+  /// be read in a container is found by its scan; what is absolute lies outside the device, but for
+  /// the settings of Flatpak apps.
+  var unreadableFolders: [PathRemark] {
+    device.findings.filter { finding in
+      finding.code == .unreadable
+        && (!finding.path.isAbsolute || finding.path.lastComponent == "overrides")
+        && !device.containers.contains { finding.path.isWithin($0.path) }
+    }.map { PathRemark(path: $0.path, remark: $0.reason) }
+  }
+
   /// Everything that is kept.
   public var kept: EntryTotals { summaries.reduce(into: EntryTotals()) { $0.add($1.kept) } }
 

@@ -77,7 +77,6 @@ struct ContainerWriter: ~Copyable {
       frames[frames.count - 1].entries.append(stored)
       report.count(stored, entry)
     } catch let error as SystemError {
-      if error.endsEverything { throw LifecycleError(error) }
       report.missed(scan.logicalPath(index), error)
     }
   }

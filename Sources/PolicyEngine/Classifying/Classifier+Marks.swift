@@ -2,8 +2,8 @@ extension Classifier {
   /// The state of an entry that bears marks; with those that a folder hands down, the state of all
   /// that lies below it, too.
   ///
-  /// A mark that is a file marks the folder that holds it, with `inherit` and all below; the folder's
-  /// state must be marked before anything descends from it.
+  /// A mark that is a file marks the folder that holds it, with `inherit` and all below; the
+  /// folder's state must be marked before anything descends from it.
   public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]

@@ -1,6 +1,7 @@
 /// What a classifier needs to know of a state at each step.
 struct StateRecord: Sendable {
-  /// A bit for each length of the names that lead elsewhere than others do; the last for all longer.
+  /// A bit for each length of the names that lead elsewhere than others do; the last for all
+  /// longer.
   var literalLengths: UInt64 = 0
   /// The globs that lead elsewhere, a bit each, when the policy's globs are few.
   var liveGlobs: UInt64 = 0

@@ -3,18 +3,15 @@ internal import Codecs
 /// The content of policy files in one spelling: comments, order of keys and quotes do not count.
 enum CanonicalContent {
   /// The digest of all files and of the command line's patterns, in their order.
-  static func digest(_ documents: [PolicyDocument], _ layers: [PolicyLayer]) -> Digest {
+  static func digest(
+    _ documents: [PolicyDocument], _ patterns: [CommandLinePattern]
+  ) -> Digest {
     var bytes: [UInt8] = []
     for document in documents {
       append("file", to: &bytes)
       append(document.content, to: &bytes)
     }
-    for layer in layers where layer.part == .patterns {
-      for rule in layer.rules.flatMap(\.rules) {
-        append(rule.id.hasPrefix("include") ? "include" : "exclude", to: &bytes)
-        append(rule.pattern.text, to: &bytes)
-      }
-    }
+    for text in patterns.flatMap(\.content) { append(text, to: &bytes) }
     return Blake2b.hash(bytes)
   }
 

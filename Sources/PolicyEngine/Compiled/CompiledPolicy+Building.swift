@@ -89,14 +89,14 @@ extension CompiledPolicy {
   ///
   /// - Returns: The policy, and what stands in the way of using it.
   static func compile(
-    name: String, title: String?, layout: Layout?, osVersion: OSVersion?,
-    documents: [PolicyDocument], layers: [PolicyLayer], allVersions: Bool = false
+    _ selection: LayerSelection, name: String, title: String? = nil, layout: Layout?,
+    osVersion: OSVersion?, allVersions: Bool = false
   ) -> (CompiledPolicy, [PolicyIssue]) {
     var parts = Parts(
-      name: name, title: title, layout: layout, osVersion: osVersion, layers: layers,
-      tables: PolicyTables(documents))
+      name: name, title: title, layout: layout, osVersion: osVersion, layers: selection.layers,
+      tables: PolicyTables(selection.documents))
     let issues = parts.assemble(allVersions: allVersions)
-    let digest = CanonicalContent.digest(documents, layers)
+    let digest = CanonicalContent.digest(selection.documents, selection.patterns)
     return (CompiledPolicy(parts, digest: digest), issues)
   }
 }

@@ -76,8 +76,10 @@ public final class CompiledPolicy: Sendable {
 
 /// Marks, a bit each; `CompiledPolicy.markers` says which.
 public struct MarkSet: OptionSet, Sendable, Hashable {
+  /// The bits.
   public let rawValue: UInt64
 
+  /// Makes a set of bits.
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// The set of the mark at a place among `CompiledPolicy.markers`.
@@ -89,8 +91,10 @@ public struct MarkSet: OptionSet, Sendable, Hashable {
 
 /// Names that lie in a folder, a bit each; `CompiledPolicy.siblingNames` says which.
 public struct SiblingSet: OptionSet, Sendable, Hashable {
+  /// The bits.
   public let rawValue: UInt64
 
+  /// Makes a set of bits.
   public init(rawValue: UInt64) { self.rawValue = rawValue }
 
   /// The set of the name at a place among `CompiledPolicy.siblingNames`.

@@ -33,7 +33,7 @@ struct CompiledStep: Sendable {
     }
   }
 
-  var location: SourceLocation {
+  var location: PolicyLocation {
     switch origin {
     case .rule(let rule): rule.location
     case .marker(let marker): marker.location

@@ -8,7 +8,7 @@ extension DocumentReader {
       guard let dataClass = DataClass(rawValue: entry.name) else { continue }
       classes[dataClass] = PolicyDocument.ClassSettings(
         settings: settings(entry.value), allowLoss: entry.value["allow-loss"]?.text,
-        location: SourceLocation(file, entry.keyMark))
+        location: PolicyLocation(file, entry.keyMark))
     }
     return classes
   }
@@ -50,7 +50,9 @@ extension DocumentReader {
         let target = freeSpace(element["reclaim-to"]),
         let age = element["min-age"]?.text.flatMap(Quantity.seconds)
       else { continue }
-      let orders = element["orders"]?.sequence?.compactMap { $0.integer.flatMap { UInt16(exactly: $0) } }
+      let orders = element["orders"]?.sequence?.compactMap {
+        $0.integer.flatMap { UInt16(exactly: $0) }
+      }
       levels.append(
         Pressure(
           level: level, whenFreeBelow: below, reclaimTo: target, orders: Set(orders ?? []),

@@ -8,7 +8,7 @@ internal import SandboxModel
 struct DocumentReader {
   let file: String
   var issues: [PolicyIssue] = []
-  private var identifiers: [String: SourceLocation] = [:]
+  private var identifiers: [String: PolicyLocation] = [:]
 
   init(file: String) { self.file = file }
 
@@ -60,7 +60,7 @@ struct DocumentReader {
   private func references(_ node: YAMLNode?) -> [PolicyDocument.Reference] {
     Self.many(node).compactMap { node in
       node.text.map {
-        PolicyDocument.Reference(name: $0, location: SourceLocation(file, node.mark))
+        PolicyDocument.Reference(name: $0, location: PolicyLocation(file, node.mark))
       }
     }
   }
@@ -90,7 +90,7 @@ struct DocumentReader {
   /// The elements of a list, or the one value.
   static func many(_ node: YAMLNode?) -> [YAMLNode] { node.map { $0.sequence ?? [$0] } ?? [] }
 
-  func location(_ node: YAMLNode) -> SourceLocation { SourceLocation(file, node.mark) }
+  func location(_ node: YAMLNode) -> PolicyLocation { PolicyLocation(file, node.mark) }
 
   mutating func add(
     _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String,
@@ -98,7 +98,7 @@ struct DocumentReader {
   ) {
     issues.append(
       PolicyIssue(
-        kind, at: SourceLocation(file, mark), problem, expected: expected, severity: severity))
+        kind, at: PolicyLocation(file, mark), problem, expected: expected, severity: severity))
   }
 
   /// Notes an identifier and refuses one that the file has already.

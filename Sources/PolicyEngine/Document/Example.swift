@@ -4,7 +4,7 @@ public import SandboxModel
 /// A path and what a policy must say of it; a policy's own test.
 public struct Example: Sendable, Hashable {
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
   /// The container.
   public let kind: ContainerKind
   /// The entry's path below the container's root; empty for the root itself.
@@ -42,7 +42,7 @@ public struct Expectation: Sendable, Hashable {
 
   struct Placed<Value: Sendable & Hashable>: Sendable, Hashable {
     let value: Value
-    let location: SourceLocation
+    let location: PolicyLocation
   }
 }
 

@@ -5,7 +5,7 @@ public struct Marker: Sendable, Hashable {
   /// Its name, once in a file.
   public let id: String
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
   /// What to look for.
   public let sign: Sign
   /// The kinds of containers in which it counts.

@@ -6,7 +6,7 @@ extension PolicyDocument {
   /// - Returns: The document, when it is one at all, and every mistake; one with errors is good for
   ///   nothing but to find more of them.
   public static func read(_ source: PolicySource) -> (document: PolicyDocument?, [PolicyIssue]) {
-    let start = SourceLocation(file: source.name, line: 1, column: 1)
+    let start = PolicyLocation(file: source.name, line: 1, column: 1)
     guard source.bytes.count <= PolicySource.maximumSize else {
       let issue = PolicyIssue(
         .unreadable, at: start, "the file has \(source.bytes.count) bytes",
@@ -18,7 +18,7 @@ extension PolicyDocument {
         source.bytes, limits: YAML.Limits(bytes: PolicySource.maximumSize))
       return read(source, node)
     } catch {
-      let place = error.mark.map { SourceLocation(source.name, $0) } ?? start
+      let place = error.mark.map { PolicyLocation(source.name, $0) } ?? start
       return (nil, [PolicyIssue(.unreadable, at: place, error.reason, expected: "YAML")])
     }
   }

@@ -56,7 +56,7 @@ public struct PolicyDocument: Sendable {
     /// The policy's name.
     public let name: String
     /// Where it is named.
-    public let location: SourceLocation
+    public let location: PolicyLocation
   }
 
   /// The rules of one app or one group.
@@ -74,14 +74,14 @@ public struct PolicyDocument: Sendable {
     /// Why it may let go what nobody can make again.
     public let allowLoss: String?
     /// Where they stand.
-    public let location: SourceLocation
+    public let location: PolicyLocation
   }
 
   /// The policy's name; nothing for an overlay.
   public var name: String? { if case .policy(let name) = role { name } else { nil } }
 
   /// Where the file begins.
-  var location: SourceLocation { SourceLocation(source.name, content.mark) }
+  var location: PolicyLocation { PolicyLocation(source.name, content.mark) }
 
   /// Whether the file lies over policies for this layout.
   func isOverlay(for layout: Layout?) -> Bool {

@@ -1,7 +1,7 @@
 /// A mistake in a policy: where it is, what is wrong, and what was expected.
 public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   /// Where it is.
-  public let location: SourceLocation
+  public let location: PolicyLocation
   /// How bad it is.
   public let severity: Severity
   /// What kind of mistake it is.
@@ -46,7 +46,7 @@ public struct PolicyIssue: Sendable, Hashable, CustomStringConvertible {
   }
 
   init(
-    _ kind: Kind, at location: SourceLocation, _ problem: String, expected: String = "",
+    _ kind: Kind, at location: PolicyLocation, _ problem: String, expected: String = "",
     severity: Severity = .error
   ) {
     self.kind = kind
@@ -77,7 +77,9 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
 
   /// What was tried and the first mistake: "cannot use the policy ios: ios.yaml:3:1: …".
   public var description: String {
-    guard let first = issues.first(where: { $0.severity == .error }) else { return "cannot \(action)" }
+    guard let first = issues.first(where: { $0.severity == .error }) else {
+      return "cannot \(action)"
+    }
     let expectation = first.expected.isEmpty ? "" : "; expected \(first.expected)"
     let others = issues.count - 1
     let rest = others > 0 ? " (and \(others) more)" : ""

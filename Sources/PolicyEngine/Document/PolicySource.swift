@@ -39,6 +39,7 @@ public enum PolicyOrigin: Int, Sendable, Hashable, Comparable, CaseIterable {
   /// Named on the command line, `--policy FILE`.
   case commandLine
 
+  /// Orders as layers are, the weakest first.
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 
   /// The word that output uses.

@@ -5,7 +5,7 @@ public struct Rule: Sendable, Hashable {
   /// Its name, once in a file.
   public let id: String
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
   /// The kinds of containers in which it counts.
   public let kinds: Set<ContainerKind>
   /// The paths that it means, relative to the container's root.
@@ -25,7 +25,7 @@ public struct Rule: Sendable, Hashable {
   /// Why it may let go what nobody can make again.
   public let allowLoss: String?
   /// Where its pattern stands.
-  let patternLocation: SourceLocation
+  let patternLocation: PolicyLocation
 }
 
 /// What must hold for a rule besides its pattern.
@@ -60,7 +60,8 @@ public struct Conditions: Sendable, Hashable {
       && isWithin(largerThan, other.largerThan, >=)
       && isWithin(olderThan, other.olderThan, >=)
       && isWithin(newerThan, other.newerThan, <=)
-      && (siblings.isEmpty || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
+      && (siblings.isEmpty
+        || (!other.siblings.isEmpty && Set(other.siblings).isSubset(of: siblings)))
   }
 }
 

@@ -77,6 +77,7 @@ public enum PressureLevel: String, CaseIterable, Sendable, Hashable, Comparable 
   case medium
   case critical
 
+  /// Orders by severity, the mildest first.
   public static func < (left: Self, right: Self) -> Bool { left.rank < right.rank }
 
   private var rank: Int {
@@ -122,7 +123,7 @@ public struct Pressure: Sendable, Hashable {
   /// For how many seconds data must have been unused.
   public let minimumAge: Int64
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
 }
 
 /// How much of some data an app may have before it is purged ahead of others.
@@ -134,5 +135,5 @@ public struct Quota: Sendable, Hashable {
   /// Bytes for each app.
   public let size: Int64
   /// Where it stands.
-  public let location: SourceLocation
+  public let location: PolicyLocation
 }

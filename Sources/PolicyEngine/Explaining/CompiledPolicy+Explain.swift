@@ -124,7 +124,9 @@ extension Assignment {
     if fields.contains(.backupStandard) {
       add("backup", verdict.backup.description)
     } else {
-      if fields.contains(.backupCloud) { add("backup", "{cloud: \(verdict.backup.cloud.rawValue)}") }
+      if fields.contains(.backupCloud) {
+        add("backup", "{cloud: \(verdict.backup.cloud.rawValue)}")
+      }
       if fields.contains(.backupUnencrypted) {
         add("backup", "{unencrypted: \(verdict.backup.unencrypted.rawValue)}")
       }

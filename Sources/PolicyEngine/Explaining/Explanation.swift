@@ -16,7 +16,7 @@ public struct Explanation: Sendable {
     /// Its name; of the start, the kind of container.
     public let id: String
     /// Where it stands; nothing for a start that no file speaks of.
-    public let location: SourceLocation?
+    public let location: PolicyLocation?
     /// The name of its layer.
     public let layer: String
     /// Whence the layer comes.
@@ -70,6 +70,7 @@ public struct Explanation: Sendable {
     /// The value, as policy files write it.
     public let value: String
 
+    /// The change as policy files write it, `backup: never`.
     public var description: String { "\(key): \(value)" }
   }
 
@@ -80,6 +81,6 @@ public struct Explanation: Sendable {
     /// The rule that keeps the entry all the same.
     public let rule: String
     /// Where the rule stands.
-    public let location: SourceLocation?
+    public let location: PolicyLocation?
   }
 }

@@ -14,7 +14,7 @@ enum Grammar {
         shape: .either(.choice(["all"] + layoutWords), .list(.choice(layoutWords))),
         about: "The layouts whose policies this file lies over, or all."),
       Record.Key(
-        name: "schema", shape: .integer(1...PolicyEngine.schemaVersion), isRequired: true,
+        name: "schema", shape: .integer(1...PolicyFormat.schemaVersion), isRequired: true,
         about: "The version of this grammar."),
       Record.Key(name: "title", shape: .text(), about: "What people call it."),
       Record.Key(

@@ -47,7 +47,9 @@ struct GrammarCheck {
     }
     let present = entries.map(\.name)
     for key in record.keys where key.isRequired && !present.contains(key.name) {
-      add(.key, node.mark, "\(record.title) has no '\(key.name)'", "\(key.name): \(key.shape.expectation)")
+      add(
+        .key, node.mark, "\(record.title) has no '\(key.name)'",
+        "\(key.name): \(key.shape.expectation)")
     }
     if !record.needsAnyOf.isEmpty, !record.needsAnyOf.contains(where: present.contains) {
       let known = entries.contains { record.key($0.name) == nil }
@@ -62,7 +64,8 @@ struct GrammarCheck {
       let words = record.needsOneOf.joined(separator: " or ")
       add(
         .key, chosen.last?.keyMark ?? node.mark,
-        chosen.isEmpty ? "\(record.title) has neither \(words)" : "\(record.title) has both \(words)",
+        chosen.isEmpty
+          ? "\(record.title) has neither \(words)" : "\(record.title) has both \(words)",
         "one of them")
     }
   }
@@ -92,7 +95,7 @@ struct GrammarCheck {
     _ kind: PolicyIssue.Kind, _ mark: Mark, _ problem: String, _ expected: String
   ) {
     issues.append(
-      PolicyIssue(kind, at: SourceLocation(file, mark), problem, expected: expected))
+      PolicyIssue(kind, at: PolicyLocation(file, mark), problem, expected: expected))
   }
 }
 

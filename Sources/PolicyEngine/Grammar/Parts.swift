@@ -78,7 +78,8 @@ enum Parts {
         about: "A marked folder covers all below it."),
       Record.Key(
         name: "then", shape: .record(effect), isRequired: true,
-        about: "What it sets: backup and restore; class and purge only where the rules gave a cache."
+        about:
+          "What it sets: backup and restore; class and purge only where the rules gave a cache."
       ),
       versions, why, source,
     ], needsOneOf: ["xattr", "file"])

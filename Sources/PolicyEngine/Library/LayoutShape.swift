@@ -22,7 +22,7 @@ struct LayoutShape: Sendable {
   /// layout has there.
   func canMatch(_ pattern: Pattern) -> Bool {
     guard let known, case .name(let first)? = pattern.components.first else { return true }
-    return first.commonName(with: known) != nil
+    return !first.commonNames(with: known).isEmpty
   }
 
   /// What the container may have, as messages list it; empty where nothing is known.

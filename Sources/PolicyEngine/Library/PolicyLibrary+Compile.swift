@@ -3,8 +3,8 @@ internal import SandboxModel
 extension PolicyLibrary {
   /// Puts the layers together and compiles them.
   ///
-  /// - Throws: Every mistake of the files that take part; nothing runs on an invalid policy. Files of
-  ///   the program itself are taken as checked.
+  /// - Throws: Every mistake of the files that take part; nothing runs on an invalid policy. Files
+  ///   of the program itself are taken as checked.
   public func compile(_ request: PolicyRequest) throws(PolicyError) -> CompiledPolicy {
     let base = try base(for: request)
     let action = "use the policy '\(base.name ?? "")'"
@@ -19,8 +19,8 @@ extension PolicyLibrary {
     }
     try Self.refuse(issues, action)
     let (policy, found) = CompiledPolicy.compile(
-      name: base.name ?? "", title: base.title, layout: layout, osVersion: request.osVersion,
-      documents: selection.documents, layers: selection.layers)
+      selection, name: base.name ?? "", title: base.title, layout: layout,
+      osVersion: request.osVersion)
     try Self.refuse(found, action)
     return policy
   }
@@ -28,7 +28,7 @@ extension PolicyLibrary {
   private func base(for request: PolicyRequest) throws(PolicyError) -> PolicyDocument {
     let name = request.policy ?? request.layout.flatMap { defaultPolicy(for: $0) }
     if let name, let document = policy(name) { return document }
-    let place = SourceLocation(file: "command line", line: 1, column: 1)
+    let place = PolicyLocation(file: "command line", line: 1, column: 1)
     let problem =
       name.map { "there is no policy '\($0)'" }
       ?? "no policy is for the layout \(request.layout?.rawValue ?? "that is asked for")"
@@ -51,6 +51,7 @@ extension PolicyLibrary {
 struct LayerSelection {
   private(set) var documents: [PolicyDocument]
   private(set) var layers: [PolicyLayer] = []
+  private(set) var patterns: [CommandLinePattern] = []
   private(set) var issues: [PolicyIssue]
 
   /// The chain alone, and perhaps one file over it.
@@ -77,6 +78,7 @@ struct LayerSelection {
 
   mutating func add(_ patterns: [CommandLinePattern]) {
     guard !patterns.isEmpty else { return }
+    self.patterns = patterns
     var rules: [Rule] = []
     for (index, pattern) in patterns.enumerated() {
       do {

@@ -8,7 +8,7 @@ public struct PolicyRequest: Sendable, Hashable {
   public var layout: Layout?
   /// The device's OS version; unknown, and taken as the newest, when there is none.
   public var osVersion: OSVersion?
-  /// The command line's patterns, in their order.
+  /// What the command line says besides, in its order.
   public var patterns: [CommandLinePattern]
 
   /// Makes a request.
@@ -23,47 +23,63 @@ public struct PolicyRequest: Sendable, Hashable {
   }
 }
 
-/// A pattern of the command line. It means what it names and all below, in all containers, and
-/// overrides every file.
+/// What the command line says of data besides all files. It counts in all containers and overrides
+/// every file.
 public enum CommandLinePattern: Sendable, Hashable {
-  /// `--exclude`: never backed up.
+  /// `--exclude`: what the pattern names and all below is never backed up.
   case exclude(String)
-  /// `--include`: always backed up, and restored.
+  /// `--include`: what the pattern names and all below is always backed up, and restored.
   case include(String)
-
-  var text: String {
-    switch self {
-    case .exclude(let text), .include(let text): text
-    }
-  }
+  /// `--exclude-larger-than`: files of more bytes are never backed up.
+  case excludeLargerThan(Int64)
 
   var option: String {
     switch self {
     case .exclude: "--exclude"
     case .include: "--include"
+    case .excludeLargerThan: "--exclude-larger-than"
     }
   }
 
-  private var settings: Settings {
+  /// The pattern, as it is written.
+  var text: String {
     switch self {
-    case .exclude: Settings(backup: BackupSetting(.never))
-    case .include: Settings(backup: BackupSetting(.always), restore: .restore)
+    case .exclude(let text), .include(let text): text
+    case .excludeLargerThan: "**"
     }
+  }
+
+  /// What sets it apart from others, for the digest.
+  var content: [String] {
+    if case .excludeLargerThan(let size) = self { return [option, String(size)] }
+    return [option, text]
+  }
+
+  private var settings: Settings {
+    if case .include = self {
+      return Settings(backup: BackupSetting(.always), restore: .restore)
+    }
+    return Settings(backup: BackupSetting(.never))
+  }
+
+  private var conditions: Conditions {
+    var conditions = Conditions()
+    if case .excludeLargerThan(let size) = self { conditions.largerThan = size }
+    return conditions
   }
 
   /// The rule that the option stands for.
   func rule(number: Int) throws(PolicyIssueError) -> Rule {
-    let name = option.dropFirst(2)
     do {
       let pattern = try Pattern(parsing: text)
-      let location = SourceLocation(file: option, line: 1, column: 1)
+      let location = PolicyLocation(file: option, line: number, column: 1)
       return Rule(
-        id: "\(name)-\(number)", location: location, kinds: Set(ContainerKind.allCases),
-        pattern: pattern.coveringDescendants(), settings: settings, platform: .same,
-        conditions: Conditions(), versions: .all, why: nil, source: nil, allowLoss: nil,
-        patternLocation: location)
+        id: "\(option.dropFirst(2))-\(number)", location: location,
+        kinds: Set(ContainerKind.allCases), pattern: pattern.coveringDescendants(),
+        settings: settings, platform: .same, conditions: conditions, versions: .all, why: nil,
+        source: nil, allowLoss: nil, patternLocation: location)
     } catch {
-      let place = SourceLocation(file: option, line: 1, column: error.offset + 1)
+      let place = PolicyLocation(file: option, line: number, column: error.offset + 1)
       throw PolicyIssueError(
         issue: PolicyIssue(
           .pattern, at: place, "\(error.problem) in '\(text)'", expected: error.expected))

@@ -40,8 +40,7 @@ struct ExampleRun {
   private mutating func policy(for version: OSVersion?) -> CompiledPolicy {
     if let known = policies[version] { return known }
     let (policy, _) = CompiledPolicy.compile(
-      name: all.name, title: nil, layout: layout, osVersion: version,
-      documents: selection.documents, layers: selection.layers)
+      selection, name: all.name, layout: layout, osVersion: version)
     policies[version] = policy
     return policy
   }
@@ -86,7 +85,7 @@ struct ExampleRun {
   }
 
   private mutating func add(
-    _ place: SourceLocation, _ problem: String, _ expected: String, _ kind: PolicyIssue.Kind
+    _ place: PolicyLocation, _ problem: String, _ expected: String, _ kind: PolicyIssue.Kind
   ) {
     issues.append(PolicyIssue(kind, at: place, problem, expected: expected))
   }
@@ -99,8 +98,10 @@ extension ExampleRun {
     _ example: Example, _ expected: Expectation, _ verdict: Verdict, _ view: String
   ) {
     func path() -> String { "\(example.kind.rawValue) '\(PathText.text(example.path))'" }
-    func fail(_ place: SourceLocation, _ key: String, _ wanted: String, _ got: String) {
-      add(place, "the example \(path()) comes out with \(view)\(key): \(got)", "\(key): \(wanted)", .example)
+    func fail(_ place: PolicyLocation, _ key: String, _ wanted: String, _ got: String) {
+      add(
+        place, "the example \(path()) comes out with \(view)\(key): \(got)", "\(key): \(wanted)",
+        .example)
     }
     if let wanted = expected.dataClass, wanted.value != verdict.dataClass {
       fail(wanted.location, "class", wanted.value.rawValue, verdict.dataClass.rawValue)

@@ -13,7 +13,7 @@ struct LossCheck {
   private let givers: [Int]
 
   /// How many paths are tried for each pair of rules.
-  private static let pathsForPair = 8
+  private static let pathsForPair = 32
 
   init(_ document: PolicyDocument, _ policy: CompiledPolicy) {
     self.policy = policy
@@ -71,7 +71,7 @@ struct LossCheck {
   }
 
   private mutating func add(
-    _ place: SourceLocation, _ what: String, isPurged: Bool, _ dataClass: DataClass,
+    _ place: PolicyLocation, _ what: String, isPurged: Bool, _ dataClass: DataClass,
     _ path: [[UInt8]]?
   ) {
     let fate = isPurged ? "purgeable" : "discarded on update"
@@ -88,7 +88,7 @@ struct LossCheck {
     let scope = policy.steps[index].scope
     let kinds = policy.layout.map { Set($0.containerKinds) } ?? Set(ContainerKind.allCases)
     for kind in rule.kinds.intersection(kinds).sorted() {
-      for path in (1...3).compactMap({ rule.pattern.sample(depth: 3 - $0) }) {
+      for path in [2, 1, 0].flatMap(rule.pattern.samples) {
         if let dataClass = lossClass(path, kind, scope, rule, index) { return (path, dataClass) }
       }
       for giver in givers where giver < index {

@@ -22,7 +22,7 @@ struct OverriddenRules {
     guard let root = trie.root(.data, .all) else { return }
     for (index, rule) in list.enumerated() {
       // A rule that means all that this one means also means any one path of it.
-      guard let path = rule.pattern.sample(depth: 1) else { continue }
+      guard let path = rule.pattern.samples(depth: 1).first else { continue }
       let others = trie.steps(matching: path, from: [root]) { _ in 0 }
       let later = others.first { other in
         other > index && operations[other].sets(allOf: operations[index])

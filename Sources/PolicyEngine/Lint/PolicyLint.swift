@@ -4,11 +4,17 @@ internal import SandboxModel
 struct PolicyLint {
   private let document: PolicyDocument
   private let library: PolicyLibrary
+  private let runsExamples: Bool
   private var found: Set<PolicyIssue> = []
 
-  init(_ document: PolicyDocument, in library: PolicyLibrary) {
+  /// Checks a file.
+  ///
+  /// - Parameter runsExamples: Whether its examples are run, too; where the file has mistakes of
+  ///   its own they would fail for those.
+  init(_ document: PolicyDocument, in library: PolicyLibrary, runsExamples: Bool = true) {
     self.document = document
     self.library = library
+    self.runsExamples = runsExamples
     for issue in UnmatchableRules(document).issues { found.insert(issue) }
     for issue in OverriddenRules(document).issues { found.insert(issue) }
     for selection in contexts { check(selection) }
@@ -36,10 +42,11 @@ struct PolicyLint {
     found.formUnion(selection.issues)
     guard selection.issues.isEmpty else { return }
     let (policy, issues) = CompiledPolicy.compile(
-      name: document.name ?? "", title: nil, layout: context.layout, osVersion: nil,
-      documents: selection.documents, layers: selection.layers, allVersions: true)
+      selection, name: document.name ?? "", layout: context.layout, osVersion: nil,
+      allVersions: true)
     found.formUnion(issues)
     found.formUnion(LossCheck(document, policy).issues)
+    guard runsExamples else { return }
     var examples = ExampleRun(document, selection, layout: context.layout, all: policy)
     examples.run()
     found.formUnion(examples.issues)
@@ -59,12 +66,8 @@ extension PolicyLibrary {
     for document in documents where sourceName == nil || document.source.name == sourceName {
       let own = ownIssues(document)
       issues += own
-      if !own.contains(where: { $0.severity == .error }) {
-        issues += PolicyLint(document, in: self).issues
-      } else {
-        issues += UnmatchableRules(document).issues + OverriddenRules(document).issues
-        if document.name != nil { issues += PolicyChain(of: document, in: self).issues }
-      }
+      let isSound = !own.contains { $0.severity == .error }
+      issues += PolicyLint(document, in: self, runsExamples: isSound).issues
     }
     var seen: Set<PolicyIssue> = []
     return issues.filter { seen.insert($0).inserted }.sorted { $0.location < $1.location }

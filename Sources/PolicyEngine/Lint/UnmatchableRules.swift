@@ -25,7 +25,7 @@ struct UnmatchableRules {
   }
 
   private mutating func check(
-    _ pattern: Pattern, _ kinds: Set<ContainerKind>, isGeneral: Bool, at place: SourceLocation,
+    _ pattern: Pattern, _ kinds: Set<ContainerKind>, isGeneral: Bool, at place: PolicyLocation,
     _ what: String
   ) {
     let places = document.layouts.flatMap { layout in

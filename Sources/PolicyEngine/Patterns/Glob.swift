@@ -20,6 +20,8 @@ struct Glob: Hashable, Sendable {
   init(codes: [UInt16], sets: [ByteSet]) {
     var compact: [UInt16] = []
     for code in codes where code != Self.star || compact.last != Self.star { compact.append(code) }
+    // A name has at least one byte, so a star alone is one byte and any others.
+    if compact == [Self.star] { compact.append(Self.any) }
     self.codes = compact
     self.sets = sets
     let first = compact.firstIndex(of: Self.star)

@@ -4,7 +4,8 @@ extension Pattern {
   /// - Throws: What is wrong with it, and where.
   public init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
     guard !text.isEmpty else {
-      throw PatternError(offset: 0, problem: "the pattern is empty", expected: "`**` for everything")
+      throw PatternError(
+        offset: 0, problem: "the pattern is empty", expected: "`**` for everything")
     }
     var components: [Component] = []
     var reader = PatternReader(text)
@@ -55,7 +56,9 @@ extension Glob {
 
   /// The glob with what stands between wildcards spelled another way.
   fileprivate func spelled(_ spelling: Spelling) -> Glob {
-    guard spelling != .written, codes.contains(where: { 0x80..<Self.any ~= $0 }) else { return self }
+    guard spelling != .written, codes.contains(where: { 0x80..<Self.any ~= $0 }) else {
+      return self
+    }
     var spelled: [UInt16] = []
     var run: [UInt8] = []
     for code in codes {

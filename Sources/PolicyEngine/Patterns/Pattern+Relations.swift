@@ -15,20 +15,20 @@ extension Pattern {
       coversAny: { components[$0].name?.includesEverything == true })
   }
 
-  /// A path that the pattern means, its wildcards filled in with what hardly any other names;
-  /// `depth` components for each `**`.
-  func sample(depth: Int) -> [[UInt8]]? {
-    var path: [[UInt8]] = []
-    for component in components {
-      switch component {
-      case .anyDepth:
-        path.append(contentsOf: repeatElement(PatternComponent.filler, count: depth))
-      case .name(let name):
-        guard let sample = name.samples.first else { return nil }
-        path.append(sample)
+  /// Paths that the pattern means, each alternative in one of them at least, stars filled in with
+  /// what hardly any other pattern names; `depth` components for each `**`.
+  func samples(depth: Int) -> [[[UInt8]]] {
+    let filler = Array(repeating: PatternComponent.filler, count: depth)
+    let choices: [[[UInt8]]?] = components.map { $0.name?.samples }
+    guard !choices.contains([]) else { return [] }
+    let count = choices.compactMap { $0?.count }.max() ?? 1
+    return (0..<count).map { choice in
+      var path: [[UInt8]] = []
+      for names in choices {
+        if let names { path.append(names[choice % names.count]) } else { path += filler }
       }
+      return path
     }
-    return path
   }
 
   /// Paths that both patterns mean, one for each way in which they fit together, at most `limit`.
@@ -69,13 +69,13 @@ private struct CommonPaths {
       run(place + 1, other)
       run(place, other + 1)
     case (.anyDepth?, .name(let name)?):
-      if let sample = name.samples.first { take(sample, place, other + 1) }
+      for sample in name.samples { take(sample, place, other + 1) }
       run(place + 1, other)
     case (.name(let name)?, .anyDepth?):
-      if let sample = name.samples.first { take(sample, place + 1, other) }
+      for sample in name.samples { take(sample, place + 1, other) }
       run(place, other + 1)
     case (.name(let name)?, .name(let otherName)?):
-      if let common = name.commonName(with: otherName) { take(common, place + 1, other + 1) }
+      for common in name.commonNames(with: otherName) { take(common, place + 1, other + 1) }
     case (.anyDepth?, nil): run(place + 1, other)
     case (nil, .anyDepth?): run(place, other + 1)
     case (nil, _), (_, nil): break

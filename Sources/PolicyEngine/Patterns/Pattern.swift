@@ -61,5 +61,6 @@ public struct Pattern: Sendable, Hashable {
 }
 
 extension Pattern: CustomStringConvertible {
+  /// The pattern as it is written.
   public var description: String { text }
 }

@@ -28,16 +28,16 @@ struct PatternComponent: Hashable, Sendable {
       + globs.compactMap { $0.sample(filling: []) }
   }
 
-  /// A name that both components mean.
-  func commonName(with other: PatternComponent) -> [UInt8]? {
-    for name in samples where other.matches(name) { return name }
-    for name in other.samples where matches(name) { return name }
+  /// Names that both components mean, one for each way that is found; none only when there are
+  /// none.
+  func commonNames(with other: PatternComponent) -> [[UInt8]] {
+    var names = samples.filter(other.matches) + other.samples.filter(matches)
     for glob in globs {
       for otherGlob in other.globs {
-        if let name = glob.commonName(with: otherGlob) { return name }
+        if let name = glob.commonName(with: otherGlob) { names.append(name) }
       }
     }
-    return nil
+    return names
   }
 
   /// A name that policies do not speak of.

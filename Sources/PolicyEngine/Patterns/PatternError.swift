@@ -7,5 +7,6 @@ public struct PatternError: Error, Sendable, Hashable, CustomStringConvertible {
   /// What was expected there.
   public let expected: String
 
+  /// What is wrong and what was expected.
   public var description: String { "\(problem); expected \(expected)" }
 }

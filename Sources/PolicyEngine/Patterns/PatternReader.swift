@@ -151,7 +151,9 @@ struct PatternReader {
           "`{` without `}` in the same component", "`}`, or `\\{` for the character", at: start)
       }
       let byte = bytes[place]
-      if byte == UInt8(ascii: "{") { throw error("`{` within `{}`", "alternatives that are not nested", at: place) }
+      if byte == UInt8(ascii: "{") {
+        throw error("`{` within `{}`", "alternatives that are not nested", at: place)
+      }
       if byte == UInt8(ascii: ",") || byte == UInt8(ascii: "}") {
         alternatives.append(codes)
         codes = []

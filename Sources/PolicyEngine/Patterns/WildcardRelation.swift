@@ -29,7 +29,11 @@ enum WildcardRelation {
     func step(_ places: [Int], _ isCovered: (Int) -> Bool) -> [Int] {
       var next: [Int] = []
       for place in places where place < outer {
-        if isOuterStar(place) { next.append(place) } else if isCovered(place) { next.append(place + 1) }
+        if isOuterStar(place) {
+          next.append(place)
+        } else if isCovered(place) {
+          next.append(place + 1)
+        }
       }
       return closed(next)
     }

@@ -17,10 +17,12 @@ public struct OSVersion: Sendable, Hashable, Comparable, CustomStringConvertible
     self.numbers = numbers
   }
 
+  /// Orders by the numbers, the first ones first.
   public static func < (left: Self, right: Self) -> Bool {
     left.numbers.lexicographicallyPrecedes(right.numbers)
   }
 
+  /// The version without zeros at its end.
   public var description: String { numbers.map(String.init).joined(separator: ".") }
 }
 
@@ -53,8 +55,9 @@ public struct VersionRange: Sendable, Hashable, CustomStringConvertible {
     let compact = String(text.filter { $0 != " " })
     guard let (lower, upper) = Self.bounds(compact[...]) else { return nil }
     if let low = lower, let high = upper {
-      guard low.version < high.version
-        || (low.version == high.version && low.isIncluded && high.isIncluded)
+      guard
+        low.version < high.version
+          || (low.version == high.version && low.isIncluded && high.isIncluded)
       else { return nil }
     }
     self.init(lower: lower, upper: upper, description: text)

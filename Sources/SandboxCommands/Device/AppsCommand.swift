@@ -9,6 +9,7 @@ struct AppsCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "apps",
       abstract: "List a device's apps and their containers",
+      usage: "sandboxctl apps [--root <dir>] [<options>]",
       discussion: """
         Shows each app with its version and containers, the groups that apps share and whether that \
         is known or guessed, and containers that belong to no app. With --findings, what is odd \

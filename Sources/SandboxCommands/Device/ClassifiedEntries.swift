@@ -79,7 +79,7 @@ struct ClassifiedEntries {
         Sizes.text(sum.left.bytes), Sizes.count(sum.left.files),
       ])
     }
-    try table.lines.forEach { try console.result($0) }
+    for line in table.lines { try console.result(line) }
   }
 }
 

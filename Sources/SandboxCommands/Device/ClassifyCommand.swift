@@ -11,6 +11,7 @@ struct ClassifyCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "classify",
       abstract: "Say what data is and what becomes of it",
+      usage: "sandboxctl classify [<path>|--stdin0] [--root <dir>] [<options>]",
       discussion: """
         For each entry: its data class, whether a backup stores it, what an update, a purge and a \
         restore do with it. PATH is a logical path, a real path, or <app>/<path in its data>; without \
@@ -54,7 +55,7 @@ struct ClassifyCommand: SandboxCommand {
       return .done
     }
     let found = try device.find()
-    let compiled = try policy.compile(for: found)
+    let compiled = try policy.compile(for: found, output, console)
     let place = try path.map { try DevicePath($0, on: found) }
     let options = ScanOptions(destination: try verdict.destination, view: verdict.view)
     let scan = DeviceScan.run(found, policy: compiled, options: options) {

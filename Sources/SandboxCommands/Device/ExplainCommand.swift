@@ -11,6 +11,7 @@ struct ExplainCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "explain",
       abstract: "Say why an entry is judged as it is",
+      usage: "sandboxctl explain <path> [--root <dir>] [<options>]",
       discussion: """
         Prints every rule and mark that means the entry, in order, with its place in the policy and \
         what it decided, and then both verdicts: what sandboxctl keeps, and what the platform itself \
@@ -33,7 +34,7 @@ struct ExplainCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let found = try device.find()
-    let compiled = try policy.compile(for: found)
+    let compiled = try policy.compile(for: found, output, console)
     let place = try DevicePath(path, on: found).logical
     let (container, inner) = try found.resolve(place)
     let query = try self.query(container, inner, found, compiled)

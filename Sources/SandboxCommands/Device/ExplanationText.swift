@@ -118,7 +118,7 @@ extension [Explanation.Change] {
 
 extension JSON {
   /// A place in a policy file, null where there is none.
-  static func place(_ location: SourceLocation?) -> JSON {
+  static func place(_ location: PolicyLocation?) -> JSON {
     location.map { .string($0.description) } ?? .null
   }
 }

@@ -12,6 +12,7 @@ struct BackupCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "backup",
       abstract: "Back up a device's apps, or any folder",
+      usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
       discussion: """
         Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
         the repository has already is not stored again. With --layout folder any folder is kept \
@@ -44,7 +45,7 @@ struct BackupCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let found = try device.find()
-    let compiled = try policy.compile(for: found)
+    let compiled = try policy.compile(for: found, output, console)
     if dryRun { return try showPlan(plan(found, compiled, excluding: []), console) }
     let (repository, storage) = try repository.open()
     let plan = plan(found, compiled, excluding: [try storage.identity()])

@@ -19,9 +19,10 @@ struct BackupText {
   func write(_ console: Console, isQuiet: Bool) throws {
     if !isQuiet {
       try console.result(heading)
-      try table.lines.forEach { try console.result("  " + $0) }
+      for line in table.lines { try console.result("  " + line) }
       try console.result(summary)
     }
+    if !isQuiet { tellOfTheDevice(console) }
     guard let report else { return }
     for remark in report.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
@@ -30,6 +31,18 @@ struct BackupText {
       for remark in report.warnings { console.note("\(remark.path): \(remark.remark)") }
       if let id = report.snapshot?.id.hex.prefix(8) {
         try console.result("next: sandboxctl ls \(id)     sandboxctl restore \(id) --to DIR")
+      }
+    }
+  }
+
+  /// What a person has to know of the way to the data: links and mounts that were followed, and what
+  /// is not as the platform makes it.
+  private func tellOfTheDevice(_ console: Console) {
+    for finding in plan.device.findings {
+      switch finding.code {
+      case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice:
+        console.note("\(finding.path): \(finding.reason)")
+      default: break
       }
     }
   }

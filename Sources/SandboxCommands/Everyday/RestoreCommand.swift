@@ -10,6 +10,7 @@ struct RestoreCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "restore",
       abstract: "Restore a snapshot, or a part of it, to a new place",
+      usage: "sandboxctl restore <snap[:path]> --to <dir> [<options>]",
       discussion: """
         SNAP is at least four characters of an id, latest, or latest~2; PATH is a logical path. What \
         PATH names becomes DIR, which must be new or an empty folder: a folder's content lies \
@@ -19,7 +20,7 @@ struct RestoreCommand: SandboxCommand {
 
         \(Examples.text([
           "sandboxctl restore latest --to back --repo repo",
-          "sandboxctl restore latest:apps --to back/apps --repo repo --dry-run",
+          "sandboxctl restore latest:apps --to apps --repo repo --dry-run",
         ]))
         """)
   }

@@ -31,9 +31,19 @@ struct PolicyOptions: ParsableArguments {
       valueName: "version"))
   var osVersion: String?
 
-  /// Compiles the policy for a device. A version that nothing tells counts as the newest.
-  func compile(for device: Device) throws -> CompiledPolicy {
-    try compile(for: device.layout, version: device.osVersion?.utf8)
+  /// Compiles the policy for a device. A version that nothing tells counts as the newest, which is
+  /// said where a mark depends on it.
+  func compile(for device: Device, _ output: OutputOptions, _ console: Console) throws
+    -> CompiledPolicy
+  {
+    let policy = try compile(for: device.layout, version: device.osVersion?.utf8)
+    if policy.osVersion == nil, !output.quiet,
+      policy.markers.contains(where: { $0.versions != .all })
+    {
+      console.note(
+        "the device does not tell its OS version: the newest is assumed; '--os-version' says it")
+    }
+    return policy
   }
 
   /// Compiles the policy for a layout.

@@ -31,7 +31,7 @@ struct PolicyListCommand: SandboxCommand {
         Sizes.count(document.examples.count), document.source.name, document.title ?? "",
       ])
     }
-    try table.lines.forEach { try console.result($0) }
+    for line in table.lines { try console.result(line) }
     return .done
   }
 }

@@ -10,6 +10,7 @@ struct ListCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "ls",
       abstract: "List what is in a snapshot",
+      usage: "sandboxctl ls <snap[:path]> [--recursive] [<options>]",
       discussion: """
         SNAP is at least four characters of an id, latest, or latest~2. PATH is a logical path, as \
         apps/com.example.app/data/Documents; without it the whole snapshot is meant. A folder's \

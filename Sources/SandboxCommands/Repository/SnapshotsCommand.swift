@@ -26,7 +26,7 @@ struct SnapshotsCommand: SandboxCommand {
     } else if listing.snapshots.isEmpty {
       if !output.quiet { console.note("there is no snapshot yet: 'sandboxctl backup' makes one") }
     } else {
-      try Self.table(listing.snapshots).lines.forEach { try console.result($0) }
+      for line in Self.table(listing.snapshots).lines { try console.result(line) }
     }
     for error in listing.damaged {
       console.warning(error.description)

@@ -1,7 +1,7 @@
 internal import Codecs
 
 /// A place in a policy file.
-public struct SourceLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
+public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConvertible {
   /// The file, as its source names it.
   public let file: String
   /// The line, from 1.
@@ -23,6 +23,7 @@ public struct SourceLocation: Sendable, Hashable, Comparable, CustomStringConver
   /// The place as compilers print it, `site.yaml:12:5`.
   public var description: String { "\(file):\(line):\(column)" }
 
+  /// Orders by file, then by place.
   public static func < (left: Self, right: Self) -> Bool {
     (left.file, left.line, left.column) < (right.file, right.line, right.column)
   }

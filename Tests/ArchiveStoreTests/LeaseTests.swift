@@ -1,0 +1,110 @@
+import Codecs
+import Foundation
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+@Suite struct LeaseTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
+  private func onlyLease() throws -> ObjectPath {
+    let names = try storage.list(RepositoryLayout.leases)
+    #expect(names.count == 1)
+    return RepositoryLayout.leases.appending(try #require(names.first))
+  }
+
+  private func condemn(_ packs: [Digest]) throws -> String {
+    let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
+    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
+    let id = Blake2b.hash(Array(text.utf8)).hex
+    try storage.makeFolders(["hand"], in: .root)
+    try storage.save(
+      Array(text.utf8), as: RepositoryLayout.condemned.appending(ByteString(id + ".json")),
+      by: ObjectPath.root.appending("hand"))
+    return id
+  }
+
+  private func packsOfIndex() throws -> [Digest] {
+    let objects = try IndexLoading.loadAll(from: storage)
+    return objects.flatMap { object in (0..<object.packs).map { object.pack($0).id } }
+  }
+
+  @Test func aWriterHasALeaseThatIsAlive() throws {
+    let session = try repository.beginWriting()
+    let lease = try onlyLease()
+    #expect(lease.name.count == 32)
+    #expect(try storage.list(lease) == ["alive"])
+    session.abandon()
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  @Test func aSessionThatIsDroppedReleasesItsLease() throws {
+    do { _ = try repository.beginWriting() }
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  /// Prune takes the lease away: no snapshot comes, and the error says so.
+  @Test func aLeaseThatWasTakenAway() throws {
+    let session = try repository.beginWriting()
+    let content = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])
+    let tree = try session.storeTree([TreeEntry(name: "a", node: .file(content))])
+    let lease = try onlyLease()
+    try storage.rename(lease, to: RepositoryLayout.leases.appending("taken"))
+    let error = storeError { try session.finish(repository.makeSnapshot(tree)) }
+    #expect(error?.code == .leaseLost)
+    #expect(error?.hint != nil)
+    #expect(try repository.snapshots().snapshots.isEmpty)
+  }
+
+  @Test func aCondemnedPackIsNotReliedOn() throws {
+    let files = [("a", [UInt8]("content".utf8))]
+    let first = try repository.back(up: files, sequence: 1)
+    let id = try condemn(try packsOfIndex())
+    let session = try repository.beginWriting()
+    let lease = try onlyLease()
+    #expect(try storage.list(lease).contains(ByteString("seen-" + id)))
+    let content = try session.storeFile(logicalPath: "folders/test/a", bytes: files[0].1)
+    #expect(session.statistics.newBlobs == 1)
+    let tree = try session.storeTree([TreeEntry(name: "a", node: .file(content))])
+    let second = try session.finish(repository.makeSnapshot(tree, sequence: 2))
+    #expect(second.snapshot.tree == first.snapshot.tree)
+    #expect(second.snapshot.totals.stored > 0)
+  }
+
+  @Test func aPackThatIsNotThereIsNotReliedOn() throws {
+    try repository.back(up: [("a", [7, 8])], sequence: 1)
+    for pack in try packsOfIndex() { try storage.remove(RepositoryLayout.pack(pack)) }
+    let second = try repository.back(up: [("a", [7, 8])], sequence: 2)
+    #expect(second.snapshot.totals.stored > 0)
+    let reader = try repository.beginReading()
+    // The older index names packs that are gone; of both indexes the reader must find the blob.
+    #expect(storeError { try reader.bytes(at: "a", in: second) } == nil)
+  }
+
+  @Test func aBrokenCondemnedObjectStopsAWriter() throws {
+    _ = try condemn([])
+    let name = try #require(try storage.list(RepositoryLayout.condemned).first)
+    let path = RepositoryLayout.condemned.appending(name)
+    for text in ["{", #"{"format":"x","version":1,"packs":[]}"#] {
+      try storage.save(Array(text.utf8), as: path, by: ObjectPath.root.appending("hand"))
+      #expect(storeError { try repository.beginWriting() } != nil)
+      #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+    }
+  }
+
+  @Test func aReaderLoadsTheIndexAgainWhenAPackIsGone() throws {
+    let first = try repository.back(up: [("a", [1, 2, 3])], sequence: 1)
+    let reader = try repository.beginReading()
+    let old = try packsOfIndex()
+    // Another program writes the blobs anew and removes the old packs and their index.
+    let indexes = try RepositoryListing.indexes(storage)
+    for id in indexes { try storage.remove(RepositoryLayout.index(id)) }
+    try repository.back(up: [("a", [1, 2, 3])], sequence: 2)
+    for pack in old { try storage.remove(RepositoryLayout.pack(pack)) }
+    #expect(try reader.bytes(at: "a", in: first) == [1, 2, 3])
+  }
+}

@@ -1,0 +1,151 @@
+import Codecs
+import Foundation
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+@Suite struct RepositoryTests {
+  private let folder = TemporaryFolder()
+
+  private func create() throws -> (LocalStorage, Repository) {
+    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    return (storage, try Repository.create(in: storage, program: "test"))
+  }
+
+  /// `repository.json` with a part of its text changed.
+  private func rewrite(_ part: String, _ other: String) throws {
+    let path = folder("repo/repository.json")
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    #expect(text.contains(part), "\(part)")
+    try text.replacingOccurrences(of: part, with: other)
+      .write(toFile: path, atomically: true, encoding: .utf8)
+  }
+
+  private func openError() throws -> StoreError? {
+    let storage = try LocalStorage(path: ByteString(folder("repo")))
+    return storeError { try Repository.open(storage) }
+  }
+
+  @Test func layoutOfANewRepository() throws {
+    let (_, repository) = try create()
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder("repo")).sorted()
+    #expect(
+      names == [
+        "README.txt", "condemned", "index", "keys", "leases", "packs", "pins", "repository.json",
+        "reserve", "snapshots",
+      ])
+    let packs = try FileManager.default.contentsOfDirectory(atPath: folder("repo/packs"))
+    #expect(packs.sorted() == (0..<256).map { String(format: "%02x", $0) })
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("repo/leases")).isEmpty)
+    let reserve = try #require(FileManager.default.contents(atPath: folder("repo/reserve")))
+    #expect(reserve.count == 4 << 20)
+    let mode = try FileManager.default.attributesOfItem(atPath: folder("repo"))
+    #expect(mode[.posixPermissions] as? Int == 0o700)
+    #expect(try Repository.open(LocalStorage(path: ByteString(folder("repo")))).id == repository.id)
+  }
+
+  @Test func settingsSayAllThatTheFormatNames() throws {
+    let (_, repository) = try create()
+    let text = try String(contentsOfFile: folder("repo/repository.json"), encoding: .utf8)
+    let json = try JSON(parsing: text)
+    #expect(json["format"]?.string == "sandboxctl-repository")
+    #expect(json["version"]?.integer == 1)
+    #expect(json["id"]?.string == repository.id.hex)
+    #expect(json["hash"]?.string == "blake2b-256")
+    #expect(json["compression"]?.string == "zstd")
+    #expect(json["chunking"]?["gear"]?.string == GearChunker.tableDigest.hex)
+    #expect(json["chunking"]?["sqlite"]?.integer == 16384)
+    #expect(json["features"] == ["read": [], "write": [], "prune": []])
+  }
+
+  @Test func aFolderThatHoldsSomethingIsRefused() throws {
+    try FileManager.default.createDirectory(
+      atPath: folder("repo"), withIntermediateDirectories: true)
+    _ = FileManager.default.createFile(atPath: folder("repo/x"), contents: nil)
+    let error = storeError { try create() }
+    #expect(error?.code == .notEmpty)
+    #expect(error?.kind == .refused)
+    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("repo")) == ["x"])
+  }
+
+  @Test func noRepositoryThere() throws {
+    let empty = MemoryStorage()
+    #expect(storeError { try Repository.open(empty) }?.kind == .noRepository)
+    _ = try create()
+    try FileManager.default.removeItem(atPath: folder("repo/repository.json"))
+    #expect(try openError()?.kind == .noRepository)
+  }
+
+  @Test(arguments: [
+    (#""version": 1"#, #""version": 2"#, "version"),
+    (#""hash": "blake2b-256""#, #""hash": "sha256""#, "hash"),
+    (#""compression": "zstd""#, #""compression": "lz4""#, "compression"),
+    (#""encryption": "none""#, #""encryption": "age""#, "encryption"),
+    (#""id": "gear-1""#, #""id": "gear-2""#, "chunking.id"),
+    (#""sqlite": 16384"#, #""sqlite": 4096"#, "chunking.sqlite"),
+    (#""max": 4194304"#, #""max": 8388608"#, "chunking.max"),
+  ])
+  func whatIsNotKnownIsRefusedByName(part: String, other: String, name: String) throws {
+    _ = try create()
+    try rewrite(part, other)
+    let error = try #require(try openError())
+    #expect(error.code == .unsupported)
+    #expect(error.reason.contains("\"\(name)\""))
+  }
+
+  @Test func damagedSettings() throws {
+    _ = try create()
+    try rewrite("{", "[")
+    #expect(try openError()?.kind == .damaged)
+  }
+
+  @Test func aFeatureRefusesItsKindOfOperationOnly() throws {
+    let (_, repository) = try create()
+    try repository.back(up: [("a", [1, 2, 3])])
+    try rewrite(#""write": []"#, #""write": ["erasure"]"#)
+    let again = try Repository.open(LocalStorage(path: ByteString(folder("repo"))))
+    #expect(try again.snapshots().snapshots.count == 1)
+    let error = storeError { try again.beginWriting() }
+    #expect(error?.code == .unknownFeature)
+    #expect(error?.reason.contains("\"erasure\"") == true)
+    try rewrite(#""read": []"#, #""read": ["shards"]"#)
+    #expect(try openError()?.reason.contains("\"shards\"") == true)
+  }
+
+  @Test func snapshotsAreFoundByPrefixAndByLatest() throws {
+    let (_, repository) = try create()
+    #expect(storeError { try repository.snapshot(matching: "latest") }?.code == .noSnapshot)
+    let first = try repository.back(up: [("a", [1])], sequence: 1)
+    let second = try repository.back(up: [("a", [2])], sequence: 2)
+    #expect(try repository.snapshots().snapshots == [first, second])
+    #expect(try repository.snapshot(matching: "latest") == second)
+    #expect(try repository.snapshot(matching: "latest~1") == first)
+    #expect(storeError { try repository.snapshot(matching: "latest~2") }?.code == .noSnapshot)
+    #expect(try repository.snapshot(matching: String(first.id.hex.prefix(8))) == first)
+    #expect(try repository.snapshot(matching: first.id.hex.uppercased()) == first)
+    #expect(try repository.snapshot(matching: "latest", where: { $0.sequence == 1 }) == first)
+    for text in ["", "abc", "latest~", "latest~x", "xyzw", "0000000000"] {
+      let error = storeError { try repository.snapshot(matching: text) }
+      #expect(error?.code == .noSnapshot, "\(text)")
+      #expect(error?.hint != nil)
+    }
+  }
+
+  @Test func aDamagedSnapshotDoesNotHideTheOthers() throws {
+    let (_, repository) = try create()
+    let first = try repository.back(up: [("a", [1])], sequence: 1)
+    let second = try repository.back(up: [("a", [2])], sequence: 2)
+    let path = folder("repo/snapshots/\(second.id.hex).json")
+    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
+    let listing = try repository.snapshots()
+    #expect(listing.snapshots == [first])
+    #expect(listing.damaged.map(\.code) == [.damaged])
+  }
+
+  @Test func errorsHaveAKindForEachCode() {
+    let kinds = StoreError.Code.allCases.map { StoreError($0, "use", "x", "y").kind }
+    #expect(Set(kinds) == Set(StoreError.Kind.allCases))
+    #expect(StoreError(.busy, "use", "x", "y").description == "cannot use 'x': y")
+  }
+}

@@ -1,0 +1,248 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import SystemIO
+import Testing
+
+/// What every storage must do, run on each implementation.
+@Suite struct StorageConformanceTests {
+  enum Kind: String, CaseIterable, Sendable {
+    case local
+    case memory
+  }
+
+  private let folder = TemporaryFolder()
+
+  private func make(_ kind: Kind) throws -> any Storage {
+    let storage: any Storage =
+      switch kind {
+      case .local: try LocalStorage.create(path: ByteString(folder("store")))
+      case .memory: MemoryStorage()
+      }
+    try storage.makeFolders(["objects", "lease"], in: .root)
+    return storage
+  }
+
+  private func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
+
+  @Test(arguments: Kind.allCases) func savesAndLoads(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.save([1, 2, 3, 4], as: path("objects/a"), by: path("lease"))
+    #expect(try storage.load(path("objects/a"), limit: 4) == [1, 2, 3, 4])
+    #expect(try storage.load(path("objects/a"), offset: 1, count: 2) == [2, 3])
+    #expect(try storage.list(path("lease")).isEmpty)
+    #expect(storage.canRename)
+  }
+
+  @Test(arguments: Kind.allCases) func bounds(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.save([1, 2, 3, 4], as: path("objects/a"), by: path("lease"))
+    #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .damaged)
+    #expect(
+      storeError { try storage.load(path("objects/a"), offset: 3, count: 2) }?.code == .damaged)
+    #expect(
+      storeError { try storage.load(path("objects/a"), offset: 9, count: 1) }?.code == .damaged)
+  }
+
+  @Test(arguments: Kind.allCases) func tellsWhatIsMissing(kind: Kind) throws {
+    let storage = try make(kind)
+    #expect(storeError { try storage.load(path("objects/a"), limit: 3) }?.code == .missing)
+    #expect(storeError { try storage.load(path("no/a"), limit: 3) }?.code == .missing)
+    #expect(storeError { try storage.list(path("no")) }?.code == .missing)
+    #expect(storeError { try storage.remove(path("objects/a")) }?.code == .missing)
+    #expect(storeError { try storage.touch(path("no/alive")) }?.code == .missing)
+    #expect(
+      storeError { try storage.rename(path("objects/a"), to: path("objects/b")) }?.code
+        == .missing)
+    #expect(try storage.status(path("objects/a")) == nil)
+    #expect(try storage.status(path("no/a")) == nil)
+  }
+
+  @Test(arguments: Kind.allCases) func listsInByteOrder(kind: Kind) throws {
+    let storage = try make(kind)
+    for name in ["b", "a", "B", "\u{e9}"] {
+      try storage.save([], as: path("objects/" + name), by: path("lease"))
+    }
+    #expect(try storage.list(path("objects")) == ["B", "a", "b", "\u{e9}"])
+    #expect(try storage.list(.root) == ["lease", "objects"])
+  }
+
+  @Test(arguments: Kind.allCases) func status(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
+    let status = try #require(try storage.status(path("objects/a")))
+    #expect(status.size == 2)
+    #expect(!status.isFolder)
+    #expect(try storage.status(path("objects"))?.isFolder == true)
+  }
+
+  @Test(arguments: Kind.allCases) func foldersAreMadeOnce(kind: Kind) throws {
+    let storage = try make(kind)
+    #expect(storeError { try storage.makeFolders(["lease"], in: .root) }?.code == .notEmpty)
+    #expect(storeError { try storage.makeFolders(["x"], in: path("no")) }?.code == .missing)
+  }
+
+  @Test(arguments: Kind.allCases) func touchMovesTheTime(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.touch(path("lease/alive"))
+    let first = try #require(try storage.status(path("lease/alive")))
+    usleep(20_000)
+    try storage.touch(path("lease/alive"))
+    let second = try #require(try storage.status(path("lease/alive")))
+    #expect(second.modified > first.modified)
+    #expect(second.size == 0)
+  }
+
+  @Test(arguments: Kind.allCases) func renamesObjectsAndFolders(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.save([1], as: path("lease/a"), by: path("lease"))
+    try storage.rename(path("lease/a"), to: path("objects/b"))
+    #expect(try storage.load(path("objects/b"), limit: 1) == [1])
+    try storage.rename(path("objects"), to: path("lease/taken"))
+    #expect(try storage.load(path("lease/taken/b"), limit: 1) == [1])
+    #expect(try storage.status(path("objects")) == nil)
+  }
+
+  @Test(arguments: Kind.allCases) func removesObjectsAndEmptyFolders(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.save([1], as: path("objects/a"), by: path("lease"))
+    #expect(storeError { try storage.remove(path("objects")) } != nil)
+    try storage.remove(path("objects/a"))
+    try storage.remove(path("objects"))
+    #expect(try storage.list(.root) == ["lease"])
+  }
+
+  @Test(arguments: Kind.allCases) func nothingIsSeenBeforeCommit(kind: Kind) throws {
+    let storage = try make(kind)
+    let writer = try storage.startObject(in: path("lease"))
+    try writer.append([1, 2])
+    #expect(try storage.list(path("objects")).isEmpty)
+    try writer.append([3])
+    try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1, 2, 3]))
+    #expect(try storage.load(path("objects/a"), limit: 3) == [1, 2, 3])
+    let other = try storage.startObject(in: path("lease"))
+    try other.append([1])
+    other.discard()
+    #expect(try storage.list(path("lease")).isEmpty)
+  }
+
+  @Test(arguments: Kind.allCases) func commitFailsWhenTheLeaseIsTaken(kind: Kind) throws {
+    let storage = try make(kind)
+    let writer = try storage.startObject(in: path("lease"))
+    try writer.append([1])
+    try storage.rename(path("lease"), to: path("objects/taken"))
+    let error = storeError {
+      try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1]))
+    }
+    #expect(error?.code == .missing)
+    #expect(try storage.status(path("objects/a")) == nil)
+  }
+
+  @Test func pathsLeadNowhereElse() {
+    for text in ["", "/a", "a//b", "a/", ".", "..", "a/../b", "a/./b", "a\0"] {
+      #expect(ObjectPath(text) == nil, "\(text)")
+    }
+    #expect(ObjectPath.root.appending("../../etc").components == ["______etc"])
+    #expect(ObjectPath.root.appending("..").components == ["__"])
+    #expect(ObjectPath.root.appending("").components == ["_"])
+    #expect(ObjectPath("packs/ab")?.folder == ObjectPath("packs"))
+  }
+}
+
+/// What only files show.
+@Suite struct LocalStorageTests {
+  private let folder = TemporaryFolder()
+
+  private func make() throws -> LocalStorage {
+    let storage = try LocalStorage.create(path: ByteString(folder("a/b/store")))
+    try storage.makeFolders(["objects", "lease"], in: .root)
+    return storage
+  }
+
+  private func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
+
+  private func mode(_ name: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: folder("a/b/store" + name))
+    return try #require(attributes[.posixPermissions] as? Int)
+  }
+
+  @Test func filesAreForTheirOwnerOnly() throws {
+    let storage = try make()
+    try storage.save([1], as: path("objects/a"), by: path("lease"))
+    #expect(try mode("") == 0o700)
+    #expect(try mode("/objects") == 0o700)
+    #expect(try mode("/objects/a") == 0o600)
+  }
+
+  @Test func linksAreNotFollowed() throws {
+    let storage = try make()
+    try FileManager.default.createSymbolicLink(
+      atPath: folder("a/b/store/objects/link"), withDestinationPath: "/etc/passwd")
+    try FileManager.default.createSymbolicLink(
+      atPath: folder("a/b/store/elsewhere"), withDestinationPath: "/etc")
+    #expect(storeError { try storage.load(path("objects/link"), limit: 1 << 20) }?.code == .system)
+    #expect(storeError { try storage.list(path("elsewhere")) } != nil)
+    #expect(try storage.status(path("objects/link")) == nil)
+  }
+
+  @Test func placeThatIsNotThere() {
+    let error = storeError { try LocalStorage(path: ByteString(folder("none"))) }
+    #expect(error?.kind == .noRepository)
+    #expect(error?.hint != nil)
+  }
+
+  /// A disk that refuses a file once: the object is made again and is whole.
+  @Test func aFailedSyncIsAnsweredByANewFile() throws {
+    let storage = try make()
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)
+    let bytes = [UInt8](repeating: 7, count: 3 << 20)
+    try Faults.inject(plan) {
+      try storage.save(bytes, as: path("objects/a"), by: path("lease"))
+    }
+    #expect(plan.hasFired)
+    #expect(try storage.load(path("objects/a"), limit: 4 << 20) == bytes)
+    #expect(try storage.list(path("lease")).isEmpty)
+  }
+
+  /// The folder's sync fails after the rename: the object is made again, too.
+  @Test func aFailedSyncOfTheFolder() throws {
+    let storage = try make()
+    let plan = Faults.Plan(failing: [.sync], at: 2, number: 5)
+    try Faults.inject(plan) {
+      try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
+    }
+    #expect(plan.hasFired)
+    #expect(try storage.load(path("objects/a"), limit: 2) == [1, 2])
+    #expect(try storage.list(path("lease")).isEmpty)
+  }
+
+  @Test func aDiskThatRefusesTwiceIsAnError() throws {
+    let storage = try make()
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
+    let error = storeError {
+      try Faults.inject(plan) {
+        try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
+      }
+    }
+    #expect(error?.code == .system)
+    #expect(error?.cause?.operation == .sync)
+    #expect(plan.count == 2)
+    #expect(try storage.status(path("objects/a")) == nil)
+    #expect(try storage.list(path("lease")).isEmpty)
+  }
+
+  /// What the disk kept of a file that it refused is not trusted: it is held against the hash.
+  @Test func makingAgainProvesTheBytes() throws {
+    let storage = try make()
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5)
+    let error = storeError {
+      try Faults.inject(plan) {
+        let writer = try storage.startObject(in: path("lease"))
+        try writer.append([1, 2])
+        try writer.commit(as: path("objects/a"), digest: Blake2b.hash([9, 9]))
+      }
+    }
+    #expect(error?.code == .system)
+    #expect(try storage.status(path("objects/a")) == nil)
+  }
+}

@@ -1,0 +1,150 @@
+import ArchiveStore
+import Codecs
+import Foundation
+import SystemIO
+import Testing
+
+/// A folder that is removed with all that is in it when the test ends.
+final class TemporaryFolder {
+  let path: String
+
+  init() {
+    path = NSTemporaryDirectory() + "/archive-store-" + UUID().uuidString
+    try? FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+  }
+
+  deinit { try? FileManager.default.removeItem(atPath: path) }
+
+  /// The path of a name in the folder.
+  func callAsFunction(_ name: String) -> String { path + "/" + name }
+
+  /// All files below, by their paths.
+  func files() -> [String] {
+    let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
+    return all.filter { name in
+      var isFolder: ObjCBool = false
+      return FileManager.default.fileExists(atPath: path + "/" + name, isDirectory: &isFolder)
+        && !isFolder.boolValue
+    }.sorted()
+  }
+}
+
+/// What a program gave.
+struct ProgramResult {
+  let status: Int32
+  let output: [UInt8]
+  let errors: String
+
+  var lines: [String] {
+    String(decoding: output, as: UTF8.self).split(separator: "\n").map(String.init)
+  }
+}
+
+/// Runs a shell command in a folder, in the locale C.
+func run(_ command: String, in folder: String) throws -> ProgramResult {
+  let process = Process()
+  process.executableURL = URL(fileURLWithPath: "/bin/bash")
+  process.arguments = ["-o", "pipefail", "-c", command]
+  process.currentDirectoryURL = URL(fileURLWithPath: folder)
+  process.environment = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"]
+  let errors = folder + "/.stderr-" + UUID().uuidString
+  _ = FileManager.default.createFile(atPath: errors, contents: nil)
+  defer { try? FileManager.default.removeItem(atPath: errors) }
+  let pipe = Pipe()
+  process.standardOutput = pipe
+  process.standardError = FileHandle(forWritingAtPath: errors)
+  process.standardInput = FileHandle.nullDevice
+  try process.run()
+  let output = pipe.fileHandleForReading.readDataToEndOfFile()
+  process.waitUntilExit()
+  let text = FileManager.default.contents(atPath: errors) ?? Data()
+  return ProgramResult(
+    status: process.terminationStatus, output: Array(output),
+    errors: String(decoding: text, as: UTF8.self))
+}
+
+/// Random bytes that are the same for the same seed (SplitMix64).
+struct SeededBytes {
+  private var state: UInt64
+
+  init(seed: UInt64) { state = seed }
+
+  mutating func next() -> UInt64 {
+    state &+= 0x9e37_79b9_7f4a_7c15
+    var value = state
+    value = (value ^ (value >> 30)) &* 0xbf58_476d_1ce4_e5b9
+    value = (value ^ (value >> 27)) &* 0x94d0_49bb_1331_11eb
+    return value ^ (value >> 31)
+  }
+
+  mutating func bytes(_ count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(count + 8)
+    while bytes.count < count {
+      let word = next()
+      for shift in 0..<8 { bytes.append(UInt8(truncatingIfNeeded: word >> UInt64(8 * shift))) }
+    }
+    bytes.removeLast(bytes.count - count)
+    return bytes
+  }
+
+  mutating func number(_ range: Range<Int>) -> Int {
+    range.lowerBound + Int(next() % UInt64(range.count))
+  }
+}
+
+extension Repository {
+  /// A snapshot of this repository with a root tree.
+  func makeSnapshot(_ tree: TreeReference, sequence: UInt64 = 1) -> Snapshot {
+    Snapshot(
+      repository: id, source: Blake2b.hash(Array("source".utf8)), sequence: sequence,
+      time: Timestamp(seconds: 1_793_529_000 + Int64(sequence)), host: "host", user: "user",
+      device: DeviceRecord(
+        identity: "device", platform: "linux", layout: "folder", root: "/home/user"),
+      policy: PolicyRecord(name: "everything", digest: Blake2b.hash([])), tree: tree,
+      program: "sandboxctl test")
+  }
+
+  /// Stores files of one folder and a snapshot of it.
+  @discardableResult
+  func back(up files: [(name: String, bytes: [UInt8])], sequence: UInt64 = 1) throws
+    -> StoredSnapshot
+  {
+    let session = try beginWriting()
+    var entries: [TreeEntry] = []
+    for file in files {
+      let content = try session.storeFile(
+        logicalPath: ByteString("folders/test/" + file.name), bytes: file.bytes)
+      entries.append(TreeEntry(name: ByteString(file.name), node: .file(content)))
+    }
+    let tree = try session.storeTree(entries)
+    return try session.finish(makeSnapshot(tree, sequence: sequence))
+  }
+}
+
+extension RepositoryReader {
+  /// A file's bytes, holes as zeros.
+  func bytes(of content: Content) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    try readContent(content) { offset, piece in
+      bytes += [UInt8](repeating: 0, count: Int(offset) - bytes.count)
+      for index in 0..<piece.count { bytes.append(piece[index]) }
+    }
+    return bytes + [UInt8](repeating: 0, count: Int(content.size) - bytes.count)
+  }
+
+  func bytes(at path: ByteString, in snapshot: StoredSnapshot) throws -> [UInt8]? {
+    guard let entry = try entry(at: path, in: snapshot.snapshot.tree),
+      case .file(let content) = entry.node
+    else { return nil }
+    return try bytes(of: content)
+  }
+}
+
+/// The error that a call throws; nothing when it throws none.
+func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
+  do {
+    _ = try body()
+    return nil
+  } catch { return error as? StoreError }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Backups and restores of folders and of the sample device by the built program.
+@Suite struct BackupTests {
+  @Test func aFolderComesBackAsItWas() throws {
+    let cli = try CommandLine()
+    try OddTree.make(in: cli.folder, at: "tree")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
+    #expect(try OddTree.listing(cli.folder, "tree").count > 30)
+  }
+
+  @Test func whatIsStoredIsNotStoredAgain() throws {
+    let cli = try CommandLine()
+    try cli.folder.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/one")
+    try cli.folder.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/two")
+    _ = try cli.succeed("init repo --plain")
+    let first = try cli.json("backup --layout folder --root tree --repo repo --json")
+    let packs = try cli.packs()
+    let second = try cli.json("backup --layout folder --root tree --repo repo --json")
+    #expect(try #require(first["new_blobs"] as? Int) > 0)
+    #expect(second["new_blobs"] as? Int == 0)
+    #expect(second["stored_bytes"] as? Int == 0)
+    #expect(try cli.packs() == packs)
+    #expect(second["parent"] as? String == first["snapshot"] as? String)
+  }
+
+  @Test func eachPackIsAnOrdinaryArchive() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    try OddTree.make(in: cli.folder, at: "tree")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let packs = try cli.packs()
+    #expect(packs.count >= 4)
+    for pack in packs { try Archive.check(pack) }
+  }
+
+  @Test func aSampleDeviceIsBackedUpByPolicyAndComesBack() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo")
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    try PolicyComparison.expectRestored(cli, device: "device", back: "back")
+  }
+
+  @Test func aDryRunStoresNothing() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    let plan = try cli.json("backup --root device --repo repo --dry-run --json")
+    #expect((plan["keeps"] as? [String: Any])?["files"] as? Int ?? 0 > 10)
+    #expect(try cli.packs().isEmpty)
+    #expect(try cli.succeed("snapshots --repo repo").isEmpty)
+  }
+
+  @Test func aFileThatCannotBeReadIsNamedAndTheRestIsStored() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("secret", at: "tree/closed")
+    try cli.folder.write("open", at: "tree/open")
+    try cli.folder.write("below", at: "tree/locked/below")
+    _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/closed"])
+    _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/locked"])
+    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    #expect(try cli.runAsNobody("init repo --plain").code == 0)
+    let outcome = try cli.runAsNobody("backup --layout folder --root tree --repo repo")
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("folders/tree/closed: permission denied"))
+    #expect(outcome.errors.contains("folders/tree/locked: permission denied"))
+    let listed = try cli.runAsNobody("ls latest:folders/tree --repo repo").output
+    #expect(listed.contains("open"))
+    #expect(!listed.contains("closed"))
+  }
+
+  @Test func theRepositoryIsLeftOutOfItself() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("kept", at: "tree/kept")
+    _ = try cli.succeed("init tree/inner/repo --plain")
+    _ = try cli.succeed("init tree/other --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo tree/inner/repo")
+    let listed = try cli.succeed("ls latest:folders/tree --recursive --repo tree/inner/repo")
+    #expect(listed.contains("folders/tree/kept"))
+    #expect(!listed.contains("packs"))
+    #expect(!listed.contains("repository.json"))
+  }
+}

@@ -1,0 +1,171 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `classify` and `explain`: the same answer however it is asked for.
+@Suite struct ClassifyTests {
+  private static func sample() throws -> CommandLine {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    return cli
+  }
+
+  /// The words of a verdict in a JSON answer.
+  private static func verdict(_ object: [String: Any]) -> [String] {
+    ["class", "backup", "update", "purge", "restore"].map { key in
+      guard let byDestination = object[key] as? [String: String] else {
+        return object[key] as? String ?? "none"
+      }
+      return byDestination.sorted { $0.key < $1.key }.map { "\($0): \($1)" }.joined(separator: " ")
+    }
+  }
+
+  @Test func theTextSaysWhatTheJSONSays() throws {
+    let cli = try Self.sample()
+    let lines = try cli.succeed("classify --root device").split(separator: "\n")
+    let objects = try cli.jsonLines("classify --root device --json")
+    #expect(lines.count == objects.count)
+    for (line, object) in zip(lines, objects) {
+      let path = try #require(object.path())
+      let slash = object["type"] as? String == "directory" ? "/" : ""
+      #expect(line.hasSuffix("  \(path)\(slash)"), "\(line)")
+      #expect(line.hasPrefix("\(object["class"] ?? "") "), "\(line)")
+      #expect(line.contains(" \(object["stored"] ?? "") "), "\(line)")
+    }
+  }
+
+  @Test func theSummaryAddsUp() throws {
+    let cli = try Self.sample()
+    var sums: [String: [Int]] = [:]
+    for object in try cli.jsonLines("classify --root device --json") {
+      guard object["type"] as? String == "file", let size = object["size"] as? Int else { continue }
+      let name = object["class"] as? String ?? ""
+      let at = object["stored"] as? String == "left-out" ? 2 : 0
+      sums[name, default: [0, 0, 0, 0]][at] += 1
+      sums[name, default: [0, 0, 0, 0]][at + 1] += size
+    }
+    let text = try cli.succeed("classify --root device --summary --json")
+    let answer = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]]
+    let told = (answer ?? []).map { object -> (String, [Int]) in
+      let kept = object["kept"] as? [String: Int] ?? [:]
+      let left = object["left_out"] as? [String: Int] ?? [:]
+      let numbers = [kept["files"], kept["bytes"], left["files"], left["bytes"]]
+      return (object["class"] as? String ?? "", numbers.map { $0 ?? -1 })
+    }
+    #expect(Dictionary(uniqueKeysWithValues: told) == sums)
+    #expect(sums.count >= 8)
+  }
+
+  /// A logical path, a real one and one in an app's data mean the same entries.
+  @Test func aPathMayBeGivenInThreeWays() throws {
+    let cli = try Self.sample()
+    let logical = "apps/org.example.notebook/data/Library/Caches"
+    let entries = try cli.jsonLines("classify --root device --json \(logical)")
+    #expect(entries.count > 3)
+    #expect(entries.allSatisfy { $0.path()?.isWithin(ByteString(logical)) == true })
+    let real = try #require(entries.first?.path("real_path")).description
+    for path in [real, "notebook/Library/Caches", "org.example.notebook/Library/Caches"] {
+      let found = try cli.run(["classify", "--root", "device", "--json", path])
+      #expect(found.output == (try cli.succeed("classify --root device --json \(logical)")))
+    }
+  }
+
+  /// Where no mark is, the paths alone give what the device gives.
+  @Test func pathsFromStandardInputNeedNoFiles() throws {
+    let cli = try Self.sample()
+    // A copy without attributes and without the files that mark folders.
+    let plain = try Program.run(
+      "/bin/sh",
+      ["-ec", "cp -r --preserve=mode,links device plain; find plain -name CACHEDIR.TAG -delete"],
+      in: cli.folder.url)
+    #expect(plain.code == 0, "\(plain.errors)")
+    let scanned = try cli.jsonLines("classify --root plain --json --os-version 17.5")
+    var input: [UInt8] = []
+    for object in scanned {
+      input += try #require(object.path()).bytes
+      if object["type"] as? String == "directory" { input.append(UInt8(ascii: "/")) }
+      input.append(0)
+    }
+    let outcome = try cli.run(
+      ["classify", "--stdin0", "--json", "--layout", "coresimulator", "--os-version", "17.5"],
+      input: input)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let answered = try outcome.output.split(separator: "\n").map { try CommandLine.object($0) }
+    #expect(answered.count == scanned.count)
+    for (one, other) in zip(scanned, answered) where one["type"] as? String != "symlink" {
+      #expect(one.path() == other.path())
+      #expect(Self.verdict(one) == Self.verdict(other), "\(one.path() ?? "")")
+    }
+  }
+
+  @Test func theCommandLineHasTheLastWord() throws {
+    let cli = try Self.sample()
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(
+      "backup --root device --repo repo --exclude Documents/Notes/** --include Library/Caches/**")
+    let listed = Set(
+      try cli.jsonLines("ls latest --recursive --json --repo repo").compactMap { $0.path() })
+    let data: ByteString = "apps/org.example.notebook/data"
+    #expect(!listed.contains { $0.isWithin(data.appending("Documents/Notes")) })
+    #expect(listed.contains(data.appending("Library/Caches/org.example.notebook/Previews/1.png")))
+    #expect(listed.contains(data.appending("Documents/Inbox/Itinerary.pdf")))
+  }
+
+  @Test func theDestinationCounts() throws {
+    let cli = try Self.sample()
+    func kept(_ options: String) throws -> [ByteString: String] {
+      let objects = try cli.jsonLines("classify --root device --json \(options)")
+      return Dictionary(
+        uniqueKeysWithValues: objects.filter { $0["stored"] as? String == "kept" }.compactMap {
+          object in object.path().map { ($0, object["class"] as? String ?? "") }
+        })
+    }
+    let local = try kept("")
+    #expect(local.values.contains("bundle"))
+    #expect(try !kept("--for cloud").values.contains("bundle"))
+    // A file has a mark for each of these destinations.
+    let edition: ByteString =
+      "apps/org.example.reader/data/Library/Application Support/Editions/2026-03-01.edition"
+    let token: ByteString =
+      "apps/com.example.podcast/data/Library/Application Support/Account.token"
+    #expect(local[edition] != nil && local[token] != nil)
+    #expect(try kept("--for cloud")[edition] == nil)
+    #expect(try kept("--for unencrypted")[token] == nil)
+    // The platform leaves out what no guide names, and keeps what we leave out.
+    let platform = try kept("--as-platform")
+    let data: ByteString = "apps/org.example.darkroom/data"
+    let invented = data.appending("Darkroom Exports/Print.png")
+    #expect(local[invented] == "unknown" && platform[invented] == nil)
+    let view = data.appending("Documents/.DS_Store")
+    #expect(local[view] == nil && platform[view] != nil)
+  }
+
+  @Test func explainEndsWithWhatClassifySays() throws {
+    let cli = try Self.sample()
+    for object in try cli.jsonLines("classify --root device --json").filter({
+      $0["path_b64"] == nil
+    }) {
+      let path = try #require(object["path"] as? String)
+      let outcome = try cli.run(["explain", "--root", "device", "--json", path])
+      #expect(outcome.code == 0, "\(path): \(outcome.errors)")
+      let explained = try CommandLine.object(outcome.output)
+      let verdict = try #require(explained["verdict"] as? [String: Any])
+      #expect(Self.verdict(verdict) == Self.verdict(object), "\(path)")
+      let steps = try #require(explained["steps"] as? [[String: Any]])
+      #expect(steps.allSatisfy { $0["at"] is String || $0["kind"] as? String == "start" })
+    }
+  }
+
+  @Test func anExplanationIsReadable() throws {
+    let cli = try Self.sample()
+    var transcript = Transcript(cli)
+    let data = "apps/org.example.darkroom/data"
+    try transcript.run(
+      "explain --root device \(data)/Library/Caches/Thumbnails/IMG_0001.png", exits: 0)
+    try transcript.run("explain --root device \(data)/Documents/Originals/IMG_0001.DNG", exits: 0)
+    try transcript.run("explain --root device \(data)/Documents/not-there", exits: 0)
+    try transcript.run("explain --root device darkroom/tmp --for cloud", exits: 0)
+    try transcript.expectSnapshot("explain")
+  }
+}

@@ -1,0 +1,103 @@
+import Foundation
+import SystemIO
+import TestSupport
+
+/// The built program in a folder of its own, with a home of its own, as a new user has it.
+struct CommandLine {
+  let folder: TemporaryFolder
+
+  /// Makes the folder; with `inMemory` where no disk is waited for, for trees of many files.
+  init(inMemory: Bool = false) throws {
+    folder = try TemporaryFolder("command", inMemory: inMemory)
+    _ = try Folder.make(path: folder.path("home"))
+  }
+
+  /// The program that the package built, beside the tests' own bundle.
+  static let program: String = {
+    let tests = URL(fileURLWithPath: ProcessInfo.processInfo.arguments[0])
+    var place = tests.deletingLastPathComponent()
+    for bundle in Bundle.allBundles where bundle.bundlePath.hasSuffix(".xctest") {
+      place = bundle.bundleURL.deletingLastPathComponent()
+    }
+    return place.appendingPathComponent("sandboxctl").path
+  }()
+
+  /// All of the environment that the program gets.
+  var environment: [String: String] {
+    ["HOME": folder.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC"]
+  }
+
+  /// Runs the program in the folder, with nothing of this process's environment.
+  func run(
+    _ arguments: [String], under wrapper: [String] = [], environment added: [String: String] = [:],
+    input: [UInt8] = []
+  ) throws -> Program.Outcome {
+    let words = wrapper + [Self.program] + arguments
+    return try Program.run(
+      words[0], Array(words.dropFirst()), environment: environment.merging(added) { $1 },
+      cleanEnvironment: true, in: folder.url, input: input, timeout: 600)
+  }
+
+  /// Runs a command line that is written as in a shell, without quotes; `wrapper` is a program that
+  /// runs it, as `strace`.
+  func run(_ line: String, under wrapper: [String] = []) throws -> Program.Outcome {
+    try run(Self.words(line), under: wrapper)
+  }
+
+  /// Runs a command that has to succeed; gives its output.
+  func succeed(_ line: String) throws -> String {
+    let outcome = try run(line)
+    guard outcome.code == 0 else {
+      throw Program.Failure(description: "'\(line)' ended with \(outcome.code): \(outcome.errors)")
+    }
+    return outcome.output
+  }
+
+  /// Runs the program as a user without privileges; as the present one when that is not root.
+  func runAsNobody(_ line: String) throws -> Program.Outcome {
+    guard Host.userID == 0 else { return try run(line) }
+    return try run(
+      line, under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+  }
+
+  private static func words(_ line: String) -> [String] {
+    line.split(separator: " ").map(String.init)
+  }
+}
+
+extension CommandLine {
+  /// The JSON object that a successful command answers.
+  func json(_ line: String) throws -> [String: Any] { try Self.object(try succeed(line)) }
+
+  /// The JSON objects that a successful command answers, a line each.
+  func jsonLines(_ line: String) throws -> [[String: Any]] {
+    try succeed(line).utf8.split(separator: UInt8(ascii: "\n")).map { try Self.object($0) }
+  }
+
+  /// Reads a JSON object.
+  static func object(_ text: some StringProtocol) throws -> [String: Any] {
+    try object(text.utf8)
+  }
+
+  private static func object(_ text: some Sequence<UInt8>) throws -> [String: Any] {
+    let data = Data(text)
+    guard let object = try JSONSerialization.jsonObject(with: data) as? [String: Any] else {
+      throw Program.Failure(description: "no JSON object: \(String(decoding: data, as: UTF8.self))")
+    }
+    return object
+  }
+}
+
+extension CommandLine {
+  /// The paths of a repository's packs, sorted.
+  func packs(_ repository: String = "repo") throws -> [String] {
+    let folder = folder.string + "/" + repository + "/packs"
+    return try FileManager.default.subpathsOfDirectory(atPath: folder)
+      .filter { $0.hasSuffix(".tar.zst") }.sorted().map { folder + "/" + $0 }
+  }
+
+  /// The ids of a repository's snapshots, the oldest first.
+  func snapshots(_ repository: String = "repo") throws -> [String] {
+    try jsonLines("snapshots --json --repo \(repository)").compactMap { $0["id"] as? String }
+  }
+}

@@ -1,0 +1,150 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a damaged repository costs: what is damaged, and nothing else.
+@Suite struct DamageTests {
+  /// A repository with one backup of a folder with two files, each in a frame of its own.
+  private static func make() throws -> CommandLine {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    try cli.folder.write(random.bytes(3_000_000), at: "tree/a-first")
+    try cli.folder.write(random.bytes(3_000_000), at: "tree/b-second")
+    try cli.folder.write("small", at: "tree/c-third")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    return cli
+  }
+
+  @Test func aDamagedPackCostsTheFilesInIt() throws {
+    let cli = try Self.make()
+    // The largest pack holds the files; its first megabyte is the first one's.
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    var transcript = Transcript(cli)
+    try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 13)
+    #expect(try cli.names(in: "back") == ["b-second", "c-third"])
+    for name: ByteString in ["b-second", "c-third"] {
+      let (wanted, found) = (ByteString("tree").appending(name), ByteString("back").appending(name))
+      #expect(try cli.folder.read(found) == cli.folder.read(wanted))
+    }
+    try transcript.expectSnapshot("damage-pack")
+    let outcome = try cli.run("restore latest:folders/tree --to again --json --repo repo")
+    #expect(outcome.code == 13)
+    let report = try CommandLine.object(outcome.output)
+    let damaged = try #require(report["damaged"] as? [[String: Any]])
+    #expect(damaged.compactMap { $0.path() } == ["a-first"])
+  }
+
+  @Test func aMissingPackCostsTheFilesInIt() throws {
+    let cli = try Self.make()
+    try FileManager.default.removeItem(atPath: cli.largestPack())
+    var transcript = Transcript(cli)
+    try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 13)
+    #expect(try cli.names(in: "back").isEmpty)
+    try transcript.expectSnapshot("damage-missing-pack")
+    // What is lost is stored anew by the next backup, and is whole again.
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    _ = try cli.succeed("restore latest:folders/tree --to whole --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "whole")
+  }
+
+  @Test func aDamagedSnapshotLeavesTheOthers() throws {
+    let cli = try Self.make()
+    try cli.folder.write("more", at: "tree/d-fourth")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let ids = try cli.snapshots()
+    let newest = try #require(ids.last)
+    try cli.flip(byte: 20, of: cli.folder.string + "/repo/snapshots/\(newest).json")
+    let listing = try cli.run("snapshots --repo repo")
+    #expect(listing.code == 13)
+    #expect(listing.output.contains(ids[0].prefix(8)))
+    #expect(listing.errors.contains(newest))
+    let named = try cli.run("ls \(newest.prefix(12)) --repo repo")
+    #expect(named.code == 13, "\(named.errors)")
+    _ = try cli.succeed("restore \(ids[0]):folders/tree --to back --repo repo")
+    #expect(try cli.names(in: "back") == ["a-first", "b-second", "c-third"])
+    // A backup goes on, and says nothing of what it does not need.
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+  }
+
+  @Test func aDamagedTreeIsNamed() throws {
+    let cli = try Self.make()
+    let packs = try cli.packs()
+    let trees = try #require(try packs.first { try $0 != cli.largestPack() })
+    try cli.flip(byte: 40, of: trees)
+    let outcome = try cli.run("ls latest:folders/tree --recursive --repo repo")
+    #expect(outcome.code == 13)
+    let restore = try cli.run("restore latest --to back --repo repo")
+    #expect(restore.code == 13)
+    #expect(restore.errors.contains(".tar.zst"), "\(restore.errors)")
+  }
+
+  /// A folder whose tree is damaged is lost with what is below it; what is beside it is restored.
+  @Test func aDamagedTreeCostsWhatIsBelowIt() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("one", at: "tree/lost/deeper/one")
+    try cli.folder.write("two", at: "tree/two")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let first = try cli.packs()
+    // The second backup stores the changed folders' trees, and relies on the first for the other.
+    try cli.folder.write("three", at: "tree/beside/three")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 40, of: pack) }
+    let outcome = try cli.run("restore latest:folders/tree --to back --json --repo repo")
+    #expect(outcome.code == 13)
+    let report = try CommandLine.object(outcome.output)
+    let damaged = try #require(report["damaged"] as? [[String: Any]])
+    #expect(damaged.compactMap { $0.path() }.contains { $0.isWithin("lost") }, "\(damaged)")
+    #expect(try cli.folder.read("back/beside/three") == Array("three".utf8))
+    #expect(try cli.folder.read("back/two") == Array("two".utf8))
+    #expect(try !cli.isThere("back/lost/deeper/one"))
+  }
+
+  private static func holdsTrees(_ pack: String) throws -> Bool {
+    try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
+  }
+
+  @Test func aDamagedIndexIsNamed() throws {
+    let cli = try Self.make()
+    let name = try #require(try cli.names(in: "repo/index").first)
+    try cli.flip(byte: 100, of: cli.folder.string + "/repo/index/\(name)")
+    var transcript = Transcript(cli)
+    try transcript.run("restore latest --to back --repo repo", exits: 13)
+    try transcript.expectSnapshot("damage-index")
+    #expect(try !cli.isThere("back"))
+  }
+
+  @Test(arguments: ["", "{", "{}", "[]", #"{"format":"sandboxctl","version":99}"#])
+  func aRepositoryFileThatIsNoneIsRefused(_ text: String) throws {
+    let cli = try Self.make()
+    try cli.folder.write(text, at: "repo/repository.json")
+    for line in ["snapshots --repo repo", "backup --layout folder --root tree --repo repo"] {
+      let outcome = try cli.run(line)
+      #expect([1, 10, 13].contains(outcome.code), "\(outcome.code)")
+      #expect(outcome.errors.contains("repository.json"), "\(outcome.errors)")
+      #expect(outcome.errors.contains("sandboxctl: hint: "), "\(outcome.errors)")
+    }
+  }
+}
+
+extension CommandLine {
+  /// The largest pack of the repository `repo`.
+  func largestPack() throws -> String {
+    let sizes = try packs().map { pack in
+      (try FileManager.default.attributesOfItem(atPath: pack)[.size] as? Int ?? 0, pack)
+    }
+    return try #require(sizes.max { $0.0 < $1.0 }).1
+  }
+
+  /// Changes one byte of a file.
+  func flip(byte offset: UInt64, of path: String) throws {
+    let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+    try file.seek(toOffset: offset)
+    let byte = try #require(try file.read(upToCount: 1)?.first)
+    try file.seek(toOffset: offset)
+    try file.write(contentsOf: [byte ^ 0x40])
+    try file.close()
+  }
+}

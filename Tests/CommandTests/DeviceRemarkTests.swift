@@ -1,0 +1,47 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a backup says of the device itself.
+@Suite struct DeviceRemarkTests {
+  @Test func aFolderOfContainersThatCannotBeReadIsNoQuietGap() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let extensions = "device/data/Containers/Data/PluginKitPlugin"
+    _ = try Program.run("chmod", ["000", cli.folder.string + "/" + extensions])
+    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    #expect(try cli.runAsNobody("init repo --plain").code == 0)
+    let outcome = try cli.runAsNobody("backup --root device --repo repo")
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("not in the snapshot: data/Containers/Data/PluginKitPlugin"))
+    #expect(try cli.runAsNobody("ls latest:apps --repo repo").output.contains("notebook"))
+  }
+
+  @Test func aLinkOnTheWayIsFollowedAndSaid() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let root = try Folder.open(path: cli.folder.path)
+    let data = try root.folder("device").folder("data").folder("Containers").folder("Data")
+    try data.rename("Application", to: "moved", in: root)
+    try data.createLink("Application", to: cli.folder.path("moved"))
+    _ = try cli.succeed("init repo --plain")
+    let outcome = try cli.run("backup --root device --repo repo")
+    #expect(outcome.code == 0)
+    #expect(outcome.errors.contains("data/Containers/Data/Application"))
+    let listed = try cli.succeed("ls latest:apps/org.example.notebook/data --repo repo")
+    #expect(listed.contains("Documents"))
+  }
+
+  @Test func anUnknownVersionIsSaidOnce() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    try Folder.open(path: cli.folder.path("device")).remove("device.plist")
+    let note = "the device does not tell its OS version"
+    let outcome = try cli.run("classify --root device/data --summary")
+    #expect(outcome.errors.components(separatedBy: note).count == 2, "\(outcome.errors)")
+    #expect(try !cli.run("classify --root device/data --summary --quiet").errors.contains(note))
+    let told = try cli.run("classify --root device/data --summary --os-version 16.4")
+    #expect(!told.errors.contains(note))
+  }
+}

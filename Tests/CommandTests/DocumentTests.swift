@@ -1,0 +1,35 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What the project says of the program, held against the program.
+@Suite struct DocumentTests {
+  @Test func theManPagesSayWhatTheHelpSays() throws {
+    let cli = try CommandLine()
+    let made = cli.folder.string + "/man"
+    let tool = Shared.packageRoot.appendingPathComponent("Tools/make-man.py").path
+    let outcome = try Program.run("python3", ["-B", tool, CommandLine.program, made])
+    try #require(outcome.code == 0, "\(outcome.errors)")
+    let pages = try FileManager.default.contentsOfDirectory(atPath: made).sorted()
+    #expect(pages.count > 12)
+    for page in pages {
+      let written = Shared.packageRoot.appendingPathComponent("Man/\(page)")
+      let kept = try? String(contentsOf: written, encoding: .utf8)
+      let now = try String(contentsOfFile: made + "/" + page, encoding: .utf8)
+      #expect(kept == now, "Man/\(page) is not what the help says: 'make man' writes it anew")
+    }
+  }
+
+  @Test func theTourGoesThroughAndTheReadmeShowsIt() throws {
+    let tour = Shared.packageRoot.appendingPathComponent("Tools/tour.sh").path
+    let outcome = try Program.run("bash", [tour, CommandLine.program])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let readme = try String(
+      contentsOf: Shared.packageRoot.appendingPathComponent("README.md"), encoding: .utf8)
+    let shown = readme.split(separator: "\n").filter { $0.hasPrefix("$ sandboxctl") }
+    #expect(shown.count > 8)
+    for command in shown {
+      #expect(outcome.output.contains("\n\(command)\n"), "the tour has no '\(command)'")
+    }
+  }
+}

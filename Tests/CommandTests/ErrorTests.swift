@@ -1,0 +1,171 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What is said when a command cannot do what was asked, and with which exit status.
+@Suite struct ErrorTests {
+  @Test func withoutADevice() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("text", at: "file")
+    _ = try Folder.make(path: cli.folder.path("empty"))
+    var transcript = Transcript(cli)
+    try transcript.run("apps", exits: 1)
+    try transcript.run("apps --root nowhere", exits: 1)
+    try transcript.run("apps --root empty", exits: 1)
+    try transcript.run("apps --root file", exits: 1)
+    try transcript.run("apps --root empty --layout coresimulator", exits: 1)
+    try transcript.run("classify --root nowhere", exits: 1)
+    try transcript.run("explain --root nowhere apps/org.example.notebook", exits: 1)
+    try transcript.run("backup --root nowhere --repo repo", exits: 1)
+    try transcript.run("backup --layout folder --root nowhere --repo repo", exits: 1)
+    try transcript.expectSnapshot("errors-no-device")
+  }
+
+  @Test func whereNobodyMayLook() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("x", at: "device/data/Containers/Data/x")
+    _ = try cli.succeed("init repo --plain")
+    _ = try Program.run("chmod", ["-R", "000", cli.folder.string + "/device"])
+    _ = try Program.run("chmod", ["-R", "a+rX", cli.folder.string + "/repo"])
+    var transcript = Transcript(cli)
+    try transcript.run("apps --root device", exits: 1, asNobody: true)
+    try transcript.run("classify --root device", exits: 1, asNobody: true)
+    try transcript.run(
+      "backup --layout folder --root device --repo repo", exits: 1, asNobody: true)
+    try transcript.run("init closed --plain", exits: 1, asNobody: true)
+    try transcript.run("sample closed", exits: 1, asNobody: true)
+    if Host.userID == 0 { try transcript.expectSnapshot("errors-not-permitted") }
+  }
+
+  @Test func withoutARepository() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try Folder.make(path: cli.folder.path("empty"))
+    var transcript = Transcript(cli)
+    try transcript.run("backup --root device --repo nowhere", exits: 10)
+    try transcript.run("backup --root device --repo empty", exits: 10)
+    try transcript.run("backup --root device --repo device", exits: 10)
+    try transcript.run("snapshots --repo nowhere", exits: 10)
+    try transcript.run("ls latest --repo nowhere", exits: 10)
+    try transcript.run("restore latest --to back --repo nowhere", exits: 10)
+    try transcript.expectSnapshot("errors-no-repository")
+    #expect(try !cli.isThere("nowhere"))
+    #expect(try !cli.isThere("back"))
+  }
+
+  @Test func withWrongWords() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    var transcript = Transcript(cli)
+    try transcript.run("frobnicate", exits: 2)
+    try transcript.run("policy frobnicate", exits: 2)
+    try transcript.run("backup --rooot device", exits: 2)
+    try transcript.run("backup device", exits: 2)
+    try transcript.run("apps --root", exits: 2)
+    try transcript.run("apps --root device --layout palm", exits: 2)
+    try transcript.run("init other", exits: 2)
+    try transcript.run("init", exits: 2)
+    try transcript.run("restore latest --repo repo", exits: 2)
+    try transcript.run("restore --to back --repo repo", exits: 2)
+    try transcript.run("ls :apps --repo repo", exits: 2)
+    try transcript.run("ls yesterday --repo repo", exits: 2)
+    try transcript.run("ls latest~x --repo repo", exits: 2)
+    try transcript.run("classify --root device --for mars", exits: 2)
+    try transcript.run("classify --root device --stdin0 apps", exits: 2)
+    try transcript.run("classify --root device --os-version new", exits: 2)
+    try transcript.run("classify --root device --policy nosuch", exits: 2)
+    try transcript.run("backup --root device --repo repo --exclude a//b", exits: 2)
+    try transcript.run("policy show nosuch", exits: 2)
+    try transcript.run("sample other --day 99", exits: 2)
+    try transcript.expectSnapshot("errors-usage")
+    #expect(try cli.snapshots().isEmpty)
+    #expect(try !cli.isThere("other"))
+  }
+
+  @Test func whatIsNotFound() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    var transcript = Transcript(cli)
+    try transcript.run("ls latest --repo repo", exits: 1)
+    try transcript.run("snapshots --repo repo", exits: 0)
+    _ = try cli.succeed("backup --root device --repo repo")
+    try transcript.run("ls latest~1 --repo repo", exits: 1)
+    try transcript.run("ls ffffffff --repo repo", exits: 1)
+    try transcript.run("ls latest:apps/org.example.nobody --repo repo", exits: 1)
+    try transcript.run("restore latest:apps/no/such --to back --repo repo", exits: 1)
+    try transcript.run("explain --root device apps/org.example.nobody/data/x", exits: 1)
+    try transcript.run("explain --root device /etc/passwd", exits: 1)
+    try transcript.run("classify --root device nobody/Documents", exits: 1)
+    try transcript.expectSnapshot("errors-not-found")
+    #expect(try !cli.isThere("back"))
+  }
+
+  @Test func whatIsInTheWay() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo")
+    try cli.folder.write("mine", at: "full/mine")
+    try cli.folder.write("text", at: "file")
+    var transcript = Transcript(cli)
+    try transcript.run("restore latest --to full --repo repo", exits: 1)
+    try transcript.run("restore latest --to file --repo repo", exits: 1)
+    try transcript.run("restore latest --to file/below --repo repo", exits: 1)
+    try transcript.run("init full --plain", exits: 1)
+    try transcript.run("init repo --plain", exits: 1)
+    try transcript.run("init file --plain", exits: 1)
+    try transcript.run("sample full", exits: 1)
+    try transcript.run("sample full --day 1", exits: 1)
+    try transcript.expectSnapshot("errors-in-the-way")
+    #expect(try cli.folder.read("full/mine") == Array("mine".utf8))
+    #expect(try cli.names(in: "full") == ["mine"])
+    #expect(try cli.folder.read("file") == Array("text".utf8))
+    #expect(try cli.snapshots().count == 1)
+  }
+
+  /// With `--json` a failure is one JSON object on standard error, and nothing is said besides.
+  @Test(arguments: [
+    ("apps --json --root nowhere", Int32(1)), ("classify --json --root nowhere", 1),
+    ("snapshots --json --repo nowhere", 10), ("init other --json", 2),
+    ("ls latest --json --repo repo", 1), ("restore latest --to back --json --repo repo", 1),
+    ("backup --json --root nowhere --repo repo", 1), ("backup --json --frobnicate", 2),
+    ("policy lint --json nowhere.yaml", 1),
+  ])
+  func aFailureIsJSONWhereTheAnswerIs(_ line: String, _ code: Int32) throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain")
+    let outcome = try cli.run(line)
+    #expect(outcome.code == code)
+    #expect(outcome.output.isEmpty)
+    let failure = try CommandLine.object(outcome.errors)
+    #expect(failure["exit_status"] as? Int == Int(code))
+    #expect((failure["error"] as? String)?.isEmpty == false)
+    #expect(failure["hint"] == nil || failure["hint"] is String)
+  }
+
+  /// Nothing of the output gets lost in silence.
+  @Test func anOutputThatCannotBeWrittenIsAFailure() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let outcome = try Program.run(
+      "/bin/sh", ["-c", "\(CommandLine.program) classify --root device > /dev/full"],
+      environment: cli.environment, cleanEnvironment: true, in: cli.folder.url)
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("no space"), "\(outcome.errors)")
+  }
+}
+
+extension CommandLine {
+  /// Whether something is at a path in the folder.
+  func isThere(_ path: ByteString) throws -> Bool {
+    try Folder.open(path: folder.path).statusIfPresent(path) != nil
+  }
+
+  /// The names in a folder of the folder, sorted.
+  func names(in path: ByteString) throws -> [ByteString] {
+    try Folder.open(path: folder.path(path)).names()
+  }
+}

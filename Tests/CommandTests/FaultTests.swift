@@ -1,0 +1,182 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// System calls that fail, each once: strace makes the n-th call of a kind fail, for n = 1, 2, 3 …
+/// until the program makes no more of them.
+@Suite(.serialized, .enabled(if: Strace.isPermitted))
+struct FaultTests {
+  private static let backup = "backup --layout folder --root tree --repo repo --quiet"
+
+  private static func prepare() throws -> CommandLine {
+    let cli = try CommandLine()
+    try cli.folder.write("first", at: "tree/first")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(backup)
+    var random = Seeded(11)
+    try cli.folder.write(random.bytes(2_000_000), at: "tree/second")
+    try cli.folder.write("third", at: "tree/folder/third")
+    return cli
+  }
+
+  /// A failing disk from the n-th call on, or a single failure that cannot be got over: the error is
+  /// told, no snapshot appears, nothing unfinished stays, and the next backup succeeds.
+  @Test(arguments: [
+    Fault("write", "ENOSPC", .once, "no space"), Fault("write", "EIO", .once, "input/output"),
+    Fault("fsync", "EIO", .fromThenOn, "input/output"),
+    Fault("fsync", "ENOSPC", .fromThenOn, "no space"),
+    Fault("renameat,renameat2", "EIO", .fromThenOn, "input/output"),
+    Fault("mkdirat", "EACCES", .once, "permission denied"),
+  ])
+  func aBackupThatFailsLeavesNoSnapshot(_ fault: Fault) throws {
+    let cli = try Self.prepare()
+    let before = try cli.snapshots()
+    try fault.forEachCall { number, strace in
+      let outcome = try cli.run(Self.backup, under: strace.command)
+      guard try strace.didInject() else {
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        return false
+      }
+      let what = "\(fault), call \(number)"
+      #expect(outcome.code == 1, "\(what): \(outcome.code)")
+      #expect(outcome.errors.hasPrefix("sandboxctl: error: cannot "), "\(what): \(outcome.errors)")
+      #expect(outcome.errors.contains(fault.reason), "\(what): \(outcome.errors)")
+      #expect(outcome.errors.contains("sandboxctl: hint: "), "\(what): \(outcome.errors)")
+      #expect(try cli.snapshots() == before, "\(what)")
+      #expect(try cli.names(in: "repo/leases").isEmpty, "\(what)")
+      return true
+    }
+    #expect(try cli.snapshots().count == before.count + 1)
+    for pack in try cli.packs() { try Archive.check(pack) }
+    _ = try cli.succeed("restore \(before[0]):folders/tree --to old --repo repo")
+    #expect(try cli.names(in: "old") == ["first"])
+    _ = try cli.succeed("restore latest:folders/tree --to new --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "new")
+  }
+
+  /// One fsync that fails costs nothing: what was not made durable is written again.
+  @Test func aBackupGetsOverOneFailedSync() throws {
+    let cli = try Self.prepare()
+    let fault = Fault("fsync", "EIO", .once, "input/output")
+    try fault.forEachCall { number, strace in
+      try cli.folder.write("new for \(number)", at: "tree/changing")
+      let before = try cli.snapshots().count
+      let outcome = try cli.run(Self.backup, under: strace.command)
+      let made = try cli.snapshots().count - before
+      #expect(made == (outcome.code == 0 ? 1 : 0), "call \(number): \(outcome.errors)")
+      let isInjected = try strace.didInject()
+      if !isInjected { #expect(outcome.code == 0) }
+      return isInjected
+    }
+    _ = try cli.succeed("restore latest:folders/tree --to new --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "new")
+    for pack in try cli.packs() { try Archive.check(pack) }
+  }
+
+  /// A restore that fails leaves nothing behind, neither the target nor what was made beside it.
+  @Test(arguments: [
+    Fault("write", "ENOSPC", .once, "no space"),
+    Fault("renameat,renameat2", "EACCES", .once, "permission"),
+    Fault("syncfs", "EIO", .once, "input/output"),
+  ])
+  func aRestoreThatFailsLeavesNothing(_ fault: Fault) throws {
+    let cli = try Self.prepare()
+    _ = try cli.succeed(Self.backup)
+    let target = try Folder.make(path: cli.folder.path("target"))
+    try fault.forEachCall { number, strace in
+      let outcome = try cli.run(
+        "restore latest:folders/tree --to target/back --repo repo --quiet", under: strace.command)
+      guard try strace.didInject() else {
+        #expect(outcome.code == 0, "\(outcome.errors)")
+        return false
+      }
+      #expect(outcome.code == 1, "\(fault), call \(number): \(outcome.errors)")
+      #expect(outcome.errors.contains(fault.reason), "call \(number): \(outcome.errors)")
+      #expect(try target.names().isEmpty, "\(fault), call \(number)")
+      return true
+    }
+    try TreeComparison.expectSame(cli.folder, "tree", "target/back")
+  }
+
+  /// A file on a bad sector is named; everything else is stored.
+  @Test func aFileWhoseDiskFailsIsLeftOut() throws {
+    let cli = try Self.prepare()
+    let strace = try Strace("pread64,read", "EIO", "1+", on: cli.folder.string + "/tree/second")
+    let outcome = try cli.run(
+      "backup --layout folder --root tree --repo repo", under: strace.command)
+    #expect(try strace.didInject())
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("folders/tree/second: input/output error"), "\(outcome.errors)")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try cli.names(in: "back") == ["first", "folder"])
+  }
+}
+
+/// A kind of failure, at one call after the other.
+struct Fault: CustomStringConvertible, Sendable {
+  enum Persistence {
+    case once
+    case fromThenOn
+  }
+
+  let call: String
+  let error: String
+  let persistence: Persistence
+  /// The words that tell of it.
+  let reason: String
+
+  init(_ call: String, _ error: String, _ persistence: Persistence, _ reason: String) {
+    (self.call, self.error, self.persistence, self.reason) = (call, error, persistence, reason)
+  }
+
+  var description: String { "\(call) \(error) \(persistence)" }
+
+  /// Calls `body` for the first, second, third … call until it says that there was none.
+  func forEachCall(_ body: (Int, Strace) throws -> Bool) throws {
+    for number in 1...200 {
+      let when = persistence == .once ? "\(number)" : "\(number)+"
+      if try !body(number, Strace(call, error, when)) {
+        #expect(number > 1, "\(self) was never made")
+        return
+      }
+    }
+    Issue.record("\(self) does not end")
+  }
+}
+
+/// strace as a program that runs another and makes a call fail.
+struct Strace {
+  private let folder: TemporaryFolder
+  private let injection: String
+  private let calls: String
+  private let path: String?
+
+  /// Whether processes may be traced here.
+  static let isPermitted: Bool = {
+    let outcome = try? Program.run("strace", ["-qq", "-e", "trace=none", "true"])
+    if outcome?.code == 0 { return true }
+    print("skipped: strace is not there or may not trace")
+    return false
+  }()
+
+  /// Lets the calls fail of which `when` says the number, `3`, or those from it on, `3+`; only those
+  /// on a file, when `path` is given.
+  init(_ calls: String, _ error: String, _ when: String, on path: String? = nil) throws {
+    folder = try TemporaryFolder("strace")
+    injection = "inject=\(calls):error=\(error):when=\(when)"
+    self.calls = calls
+    self.path = path
+  }
+
+  /// The words before the program's own.
+  var command: [String] {
+    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)", "-e", injection]
+      + (path.map { ["-P", $0] } ?? [])
+  }
+
+  /// Whether a call was made to fail.
+  func didInject() throws -> Bool {
+    String(decoding: try folder.read("log"), as: UTF8.self).contains("(INJECTED)")
+  }
+}

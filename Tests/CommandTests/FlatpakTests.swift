@@ -1,0 +1,69 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// Real Flatpak apps: found, classified, backed up and restored, as the device that is the user's
+/// own.
+@Suite(.enabled(if: Shared.has(FlatpakLab.material)))
+struct FlatpakTests {
+  private static let app = "org.example.Hello"
+
+  @Test func anInstalledAppIsFoundWithWhatIsInstalled() throws {
+    let cli = try CommandLine()
+    let lab = try FlatpakLab(in: cli.folder)
+    let device = try cli.json("apps --json")
+    #expect(device["layout"] as? String == "flatpak")
+    #expect(device["root"] as? String == cli.folder.string + "/home/.var/app")
+    let app = try #require((device["apps"] as? [[String: Any]])?.first)
+    #expect(app["id"] as? String == Self.app)
+    #expect(app["name"] as? String == "Hello \(Self.app)")
+    #expect(app["installed"] as? Bool == true)
+    let installed = try #require(app["flatpak"] as? [String: Any])
+    #expect(installed["branch"] as? String == "stable")
+    #expect(installed["origin"] as? String == "lab")
+    #expect(installed["scope"] as? String == "user")
+    let commit = try lab.flatpak(["info", "--user", "--show-commit", Self.app])
+    #expect(installed["commit"] as? String == commit.filter { !$0.isNewline })
+    let runtime = try lab.flatpak(["info", "--user", "--show-runtime", Self.app])
+    #expect(installed["runtime"] as? String == runtime.filter { !$0.isNewline })
+  }
+
+  @Test func dataComesBackLessWhatIsNeverBackedUp() throws {
+    let cli = try CommandLine()
+    let lab = try FlatpakLab(in: cli.folder, apps: [Self.app, "org.example.Other"])
+    try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
+    let data: ByteString = "home/.var/app/org.example.Hello"
+    try cli.folder.write("a note", at: data.appending("data/notes/first.txt"))
+    try cli.folder.write("again", at: data.appending("cache/deep/thumbnail.png"))
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --repo repo")
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    try PolicyComparison.expectRestored(cli, device: nil, back: "back")
+    // The part alone is the same as that part of the whole.
+    _ = try cli.succeed("restore latest:apps/\(Self.app)/data --to part --repo repo")
+    let whole: ByteString = "back/apps/org.example.Hello/data"
+    try TreeComparison.expectSame(cli.folder, whole, "part")
+    let kept = try OddTree.listing(cli.folder, whole)
+    for path: ByteString in [
+      "data/db.txt", "data/notes/first.txt", "config/settings.ini", ".hellorc.d/x", ".local/state",
+    ] {
+      #expect(kept[path] != nil, "\(path)")
+    }
+    #expect(!kept.keys.contains { $0.isWithin("cache/deep") || $0.isWithin("cache/blob") })
+  }
+
+  @Test func overridesAreAnAppsSettings() throws {
+    let cli = try CommandLine()
+    let lab = try FlatpakLab(in: cli.folder)
+    try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
+    let settings = try cli.containers(of: nil).filter { $0.path.isWithin("apps") }
+      .filter { $0.json["kind"] as? String == "settings" }
+    #expect(settings.map(\.path) == ["apps/org.example.Hello/settings"])
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --repo repo")
+    _ = try cli.succeed("restore latest:apps/\(Self.app)/settings --to settings --repo repo")
+    let wanted = try cli.folder.read("home/.local/share/flatpak/overrides/org.example.Hello")
+    #expect(try cli.folder.read("settings/org.example.Hello") == wanted)
+    #expect(String(decoding: wanted, as: UTF8.self).contains("wayland"))
+  }
+}

@@ -1,0 +1,95 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A volume that is full: nothing is half done, and what was there stays readable.
+@Suite(.serialized, .enabled(if: SmallVolume.isPermitted))
+struct FullDiskTests {
+  @Test func aBackupThatDoesNotFitLeavesTheEarlierOne() throws {
+    let cli = try CommandLine()
+    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=9m")
+    defer { volume.unmount() }
+    var random = Seeded(3)
+    try cli.folder.write(random.bytes(1_000_000), at: "tree/first")
+    _ = try cli.succeed("init small/repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo small/repo")
+    let before = try cli.snapshots("small/repo")
+    for number in 0..<6 {
+      try cli.folder.write(random.bytes(3_000_000), at: ByteString("tree/more-\(number)"))
+    }
+    var transcript = Transcript(cli)
+    try transcript.run("backup --layout folder --root tree --repo small/repo --quiet", exits: 1)
+    try transcript.expectSnapshot("disk-full-backup")
+    #expect(try cli.snapshots("small/repo") == before)
+    #expect(try cli.names(in: "small/repo/leases").isEmpty)
+    for pack in try cli.packs("small/repo") { try Archive.check(pack) }
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo small/repo")
+    #expect(try cli.names(in: "back") == ["first"])
+    // Once there is room the same command succeeds.
+    try volume.grow("size=64m")
+    _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
+    _ = try cli.succeed("restore latest:folders/tree --to whole --repo small/repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "whole")
+  }
+
+  @Test func aRestoreThatDoesNotFitLeavesNothing() throws {
+    let cli = try CommandLine()
+    var random = Seeded(4)
+    for number in 0..<4 {
+      try cli.folder.write(random.bytes(2_000_000), at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m")
+    defer { volume.unmount() }
+    var transcript = Transcript(cli)
+    try transcript.run("restore latest:folders/tree --to small/back --repo repo", exits: 1)
+    try transcript.expectSnapshot("disk-full-restore")
+    #expect(try cli.names(in: "small").isEmpty)
+  }
+
+  @Test func aRepositoryThatDoesNotFitIsNone() throws {
+    let cli = try CommandLine()
+    for options in ["size=1m", "size=64m,nr_inodes=50"] {
+      let volume = try SmallVolume(at: cli.folder.string + "/small", options)
+      defer { volume.unmount() }
+      let outcome = try cli.run("init small/repo --plain")
+      #expect(outcome.code == 1)
+      #expect(outcome.errors.contains("no space"), "\(outcome.errors)")
+      #expect(try cli.run("snapshots --repo small/repo").code == 10)
+    }
+  }
+}
+
+/// A small volume in memory, mounted for a test.
+private struct SmallVolume {
+  let path: String
+
+  /// Whether this user may mount one.
+  static let isPermitted: Bool = {
+    guard Host.userID == 0, let folder = try? TemporaryFolder("mount") else { return false }
+    guard let volume = try? SmallVolume(at: folder.string + "/small", "size=1m") else {
+      print("skipped: no volume can be mounted here")
+      return false
+    }
+    volume.unmount()
+    return true
+  }()
+
+  init(at path: String, _ options: String) throws {
+    self.path = path
+    try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+    try mount(options)
+  }
+
+  /// Mounts it anew, larger, with what is in it.
+  func grow(_ options: String) throws { try mount("remount," + options) }
+
+  private func mount(_ options: String) throws {
+    let outcome = try Program.run("mount", ["-t", "tmpfs", "-o", options, "tmpfs", path])
+    if outcome.code != 0 { throw Program.Failure(description: outcome.errors) }
+  }
+
+  func unmount() { _ = try? Program.run("umount", ["-l", path]) }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What the program says of itself: help, version, completions.
+@Suite struct HelpTests {
+  @Test func eachCommandsHelpIsAsRecorded() throws {
+    let cli = try CommandLine()
+    let commands = try HelpTree.commands(cli)
+    #expect(commands.count > 10)
+    for command in commands {
+      let outcome = try cli.run(command + ["--help"])
+      #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(command): \(outcome.errors)")
+      try TextSnapshot.expect(
+        outcome.output, is: (["help"] + command).joined(separator: "-"))
+      let wide = outcome.output.split(separator: "\n").filter { line in
+        line.count > 80 && !line.hasPrefix("USAGE: ")
+      }
+      #expect(wide.isEmpty, "fits a terminal")
+      #expect(try cli.run(["help"] + command).output == outcome.output)
+    }
+  }
+
+  @Test func eachCommandsExamplesWork() throws {
+    for command in try HelpTree.commands(CommandLine()) {
+      let place = try ExampleFolder()
+      let help = try place.cli.run(command + ["--help"]).output
+      let examples = ExampleFolder.examples(in: help)
+      #expect(!examples.isEmpty, "\(command) ends with examples")
+      try place.prepare(for: command, examples)
+      for example in examples {
+        let outcome = try place.run(example)
+        #expect(outcome.code == 0, "\(example): \(outcome.errors)")
+      }
+    }
+  }
+
+  @Test func theVersionIsTold() throws {
+    let outcome = try CommandLine().run("--version")
+    #expect(outcome.code == 0)
+    #expect(outcome.output.wholeMatch(of: /sandboxctl [0-9]+\.[0-9]+\.[0-9]+( .*)?\n/) != nil)
+  }
+
+  @Test func nothingShowsTheHelp() throws {
+    let cli = try CommandLine()
+    let outcome = try cli.run([])
+    #expect(outcome.code == 0)
+    #expect(outcome.output == (try cli.succeed("--help")))
+  }
+
+  @Test(arguments: ["bash", "zsh", "fish"])
+  func aCompletionScriptIsMade(_ shell: String) throws {
+    let cli = try CommandLine()
+    let outcome = try cli.run("--generate-completion-script \(shell)")
+    #expect(outcome.code == 0 && outcome.errors.isEmpty)
+    #expect(outcome.output.contains("snapshots"))
+    guard Program.exists(shell) else { return }
+    try cli.folder.write(outcome.standardOutput, at: "completions")
+    let parsed = try Program.run(shell, ["-n", cli.folder.string + "/completions"])
+    #expect(parsed.code == 0 && parsed.errors.isEmpty, "\(shell): \(parsed.errors)")
+  }
+}
+
+/// The commands of the program, by its own account.
+private enum HelpTree {
+  /// The words of each command and group of commands, the program itself first (no words).
+  static func commands(_ cli: CommandLine) throws -> [[String]] {
+    let dump = try cli.json("--experimental-dump-help")
+    let root = try #require(dump["command"] as? [String: Any])
+    return below(root, [])
+  }
+
+  private static func below(_ command: [String: Any], _ words: [String]) -> [[String]] {
+    let children = command["subcommands"] as? [[String: Any]] ?? []
+    return [words]
+      + children.flatMap { child -> [[String]] in
+        guard let name = child["commandName"] as? String, name != "help" else { return [] }
+        return below(child, words + [name])
+      }
+  }
+}
+
+/// A folder as the help's examples expect it: `device` is a sample device and `repo` a repository
+/// with a backup of it, unless the examples make them.
+private struct ExampleFolder {
+  let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine()
+    let root = try Folder.open(path: cli.folder.path)
+    try root.makeFolder("bin").createLink("sandboxctl", to: ByteString(CommandLine.program))
+  }
+
+  /// The command lines that a help text ends with.
+  static func examples(in help: String) -> [String] {
+    let lines = help.components(separatedBy: "\n")
+    guard let start = lines.firstIndex(where: { $0.hasPrefix("EXAMPLES:") }) else { return [] }
+    return lines.dropFirst(start + 1).compactMap { line in
+      line.hasPrefix("  $ ") ? String(line.dropFirst(4)) : nil
+    }
+  }
+
+  func prepare(for command: [String], _ examples: [String]) throws {
+    if command == ["sample"] { return }
+    let all = examples.joined(separator: "\n")
+    if !examples.contains("sandboxctl sample device") { _ = try cli.succeed("sample device") }
+    if !all.contains("init repo") {
+      _ = try cli.succeed("init repo --plain")
+      if !all.contains("backup") { _ = try cli.succeed("backup --root device --repo repo") }
+    }
+  }
+
+  /// Runs a line as a shell does.
+  func run(_ line: String) throws -> Program.Outcome {
+    var environment = cli.environment
+    environment["PATH"] = cli.folder.string + "/bin:" + (environment["PATH"] ?? "")
+    return try Program.run(
+      "/bin/sh", ["-ec", line], environment: environment, cleanEnvironment: true,
+      in: cli.folder.url)
+  }
+}

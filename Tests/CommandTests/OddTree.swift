@@ -1,0 +1,163 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A tree with everything in it that a careless backup loses.
+enum OddTree {
+  /// Makes the tree: names of all sorts, modes, times, links, holes, attributes, ACLs, special files,
+  /// foreign owners and a deep path.
+  static func make(in folder: TemporaryFolder, at path: ByteString) throws {
+    func write(_ bytes: [UInt8], _ name: ByteString) throws {
+      try folder.write(bytes, at: path.appending(name))
+    }
+    try write([], "empty")
+    try write(Array("text".utf8), "a\nnewline")
+    try write([1], ByteString([0xff, 0xfe, UInt8(ascii: "x")]))
+    try write([2], "caf\u{e9}")
+    try write([3], "cafe\u{301}")
+    try write([4], "-n")
+    try write([5], "back\\slash")
+    try write(Array(repeating: 9, count: 600_000), "large")
+    try write(Seeded(1).randomBytes(9_000_000), "media/large.bin")
+    try write(Array("in".utf8), "folder/inner/file")
+    let root = try Folder.open(path: folder.path(path))
+    try root.createFolder("nothing in it", permissions: 0o1751)
+    try makeLinks(root)
+    try makeHole(root)
+    try makeDeep(root)
+    try setMetadata(root)
+  }
+
+  private static func makeLinks(_ root: borrowing Folder) throws {
+    try root.createLink("link", to: "folder/inner/file")
+    try root.createLink("dangling", to: "/no/where")
+    try root.createHardLink("twin", to: "large", in: root)
+    try root.createHardLink("zz-third", to: "large", in: root)
+    try root.createSpecial("fifo", kind: .fifo, permissions: 0o620)
+    try root.createSpecial("socket", kind: .socket, permissions: 0o755)
+  }
+
+  private static func makeHole(_ root: borrowing Folder) throws {
+    let file = try root.create("sparse")
+    try file.write(Array("begin".utf8))
+    try file.seek(to: 8 << 20)
+    try file.write(Array("middle".utf8))
+    try file.truncate(to: 24 << 20)
+  }
+
+  private static func makeDeep(_ root: borrowing Folder) throws {
+    var folder = try root.duplicate()
+    for level in 0..<300 { folder = try folder.makeFolder(ByteString("level-\(level)")) }
+    try folder.create("bottom").write([1, 2, 3])
+  }
+
+  private static func setMetadata(_ root: borrowing Folder) throws {
+    try root.attributes(of: "large").set("user.note", to: Array("small".utf8))
+    try root.attributes(of: "folder").set("user.big", to: Array(repeating: 65, count: 3000))
+    try root.setPermissions(0o4755, of: "empty")
+    try root.setPermissions(0o400, of: "-n")
+    try root.attributes(of: "large").set("system.posix_acl_access", to: accessList)
+    if Host.userID == 0 { try root.setOwner(user: 1234, group: 4321, of: "back\\slash") }
+    let old = Timestamp(seconds: 1_000_000_000, nanoseconds: 123_456_789)
+    try root.setModified(old, of: "link")
+    try root.setModified(old, of: "fifo")
+    try root.setModified(Timestamp(seconds: -5, nanoseconds: 1), of: "empty")
+    try root.setModified(old, of: "folder")
+  }
+
+  /// An ACL as the kernel has it (acl(5)): the version, then tag, permissions and id of each entry. The
+  /// owner writes, a user named by number reads, as the group and all others do.
+  private static let accessList: [UInt8] = {
+    let entries: [(tag: UInt8, permissions: UInt8, id: UInt32)] = [
+      (0x01, 6, .max), (0x02, 4, 65534), (0x04, 4, .max), (0x10, 4, .max), (0x20, 4, .max),
+    ]
+    return entries.reduce([2, 0, 0, 0]) { list, entry in
+      list + [entry.tag, 0, entry.permissions, 0]
+        + (0..<4).map { UInt8(truncatingIfNeeded: entry.id >> ($0 * 8)) }
+    }
+  }()
+
+  /// What there is to know of each entry of a tree, by path.
+  static func listing(_ folder: TemporaryFolder, _ path: ByteString) throws -> [ByteString: Entry] {
+    var lister = Lister()
+    var walk = Walk(try Folder.open(path: folder.path(path)))
+    walk.run(&lister, state: ())
+    lister.nameLinks()
+    return lister.entries
+  }
+
+  struct Entry: Equatable {
+    var kind: FileKind
+    var permissions: UInt16
+    var user: UInt32
+    var group: UInt32
+    var size: UInt64
+    var modified: Timestamp
+    var target: ByteString?
+    var content: Int?
+    var extents: [Extent]
+    var attributes: [ByteString: [UInt8]]
+    var firstName: ByteString?
+  }
+
+  private struct Lister: WalkVisitor {
+    var entries: [ByteString: Entry] = [:]
+    var identities: [FileIdentity: [ByteString]] = [:]
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+      descent: inout WalkDescent<Void>
+    ) {
+      for (index, entry) in batch.entries.enumerated() {
+        let name = batch.name(entry)
+        let path = folder.relativePath.appending(name)
+        do {
+          entries[path] = try Self.look(name, entry.status, folder.folder)
+        } catch {
+          Issue.record("\(path): \(error)")
+        }
+        if entry.status.links > 1, entry.status.kind == .file {
+          identities[entry.status.identity, default: []].append(path)
+        }
+        if entry.status.kind == .directory { descent.enter(index, with: ()) }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: Void) {
+      Issue.record("\(problem.path): \(problem.error)")
+    }
+
+    mutating func nameLinks() {
+      for names in identities.values {
+        for name in names { entries[name]?.firstName = names.min() }
+      }
+    }
+
+    private static func look(
+      _ name: ByteString, _ status: FileStatus, _ folder: borrowing Folder
+    ) throws -> Entry {
+      var entry = Entry(
+        kind: status.kind, permissions: status.permissions, user: status.user,
+        group: status.group, size: status.kind == .directory ? 0 : status.size,
+        modified: status.modified, extents: [], attributes: [:])
+      let attributes = folder.attributes(of: name)
+      for key in try attributes.names() { entry.attributes[key] = try attributes.value(of: key) }
+      if status.kind == .symlink { entry.target = try folder.target(of: name) }
+      if status.kind == .file {
+        let file = try folder.file(name)
+        entry.content = try file.readAll(limit: 64 << 20)?.hashValue
+        entry.extents = try file.extents(size: status.size)
+      }
+      return entry
+    }
+  }
+}
+
+extension Seeded {
+  /// Random bytes of a generator that is used once.
+  func randomBytes(_ count: Int) -> [UInt8] {
+    var generator = self
+    return generator.bytes(count)
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Holds a restored device against its source and the policy: what came back is the source less
+/// exactly what `classify` says is never backed up.
+enum PolicyComparison {
+  /// Compares the device (nil: the user's own) with all of its latest snapshot, restored to `back`;
+  /// `entries` are what `classify` says of it, by the policy that the backup was made by.
+  static func expectRestored(
+    _ cli: CommandLine, device: String?, back: String, entries: [ClassifiedEntry]? = nil,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let entries = try entries ?? cli.classification(of: device)
+    try expectComplete(entries, cli, device, sourceLocation)
+    let tree = ExpectedTree(entries)
+    expectSameDecisions(entries, tree, sourceLocation)
+    #expect(tree.stored.count > 5, sourceLocation: sourceLocation)
+    #expect(tree.stored.count < entries.count, sourceLocation: sourceLocation)
+    let expected = ByteString("expected of \(back)")
+    try tree.make(at: cli.folder.path(expected))
+    try TreeComparison.expectSame(
+      cli.folder, expected, ByteString(back), sourceLocation: sourceLocation)
+  }
+
+  /// Each entry of each container has its line.
+  private static func expectComplete(
+    _ entries: [ClassifiedEntry], _ cli: CommandLine, _ device: String?,
+    _ sourceLocation: SourceLocation
+  ) throws {
+    let classified = Set(entries.map(\.path))
+    #expect(classified.count == entries.count, "a line each", sourceLocation: sourceLocation)
+    var there: Set<ByteString> = []
+    for container in try cli.containers(of: device) {
+      there.insert(container.path)
+      // Of the folder that holds the settings of all apps, one file is the container's.
+      if container.json["kind"] as? String == "settings" { continue }
+      for inner in try TreePaths.list(container.realPath) {
+        there.insert(container.path.appending(inner))
+      }
+    }
+    let forgotten = there.subtracting(classified).sorted().prefix(5)
+    #expect(forgotten.isEmpty, "not classified", sourceLocation: sourceLocation)
+    let invented = classified.subtracting(there).filter { !$0.isBelowSettings }.sorted().prefix(5)
+    #expect(invented.isEmpty, "not there", sourceLocation: sourceLocation)
+  }
+
+  /// What `classify` says a backup does agrees with what the policy says of each entry.
+  private static func expectSameDecisions(
+    _ entries: [ClassifiedEntry], _ tree: ExpectedTree, _ sourceLocation: SourceLocation
+  ) {
+    let wrong = entries.filter { entry in
+      let isStored = tree.stored[entry.path] != nil
+      return entry.stored != (entry.isKept ? "kept" : isStored ? "bare" : "left-out")
+    }
+    let named = wrong.prefix(5).map { "\($0.path): \($0.stored), backup \($0.backup)" }
+    #expect(named.isEmpty, sourceLocation: sourceLocation)
+  }
+}
+
+/// The paths below a folder.
+private struct TreePaths: WalkVisitor {
+  private var paths: [ByteString] = []
+
+  static func list(_ root: ByteString) throws -> [ByteString] {
+    var lister = TreePaths()
+    var walk = Walk(try Folder.open(path: root))
+    walk.run(&lister, state: ())
+    return lister.paths
+  }
+
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+    descent: inout WalkDescent<Void>
+  ) {
+    for (index, entry) in batch.entries.enumerated() {
+      paths.append(folder.relativePath.appending(batch.name(entry)))
+      if entry.status.kind == .directory { descent.enter(index, with: ()) }
+    }
+  }
+
+  mutating func failed(_ problem: WalkProblem, state: Void) {
+    Issue.record("\(problem.path): \(problem.error)")
+  }
+}
+
+extension ByteString {
+  fileprivate var isBelowSettings: Bool {
+    let parts = components
+    return parts.count == 4 && parts[2] == "settings"
+  }
+}

@@ -1,0 +1,69 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// The tree of a real iOS device: 65,624 empty files under their real names.
+@Suite(.serialized, .enabled(if: Shared.has(RealDevicePaths.material)))
+struct RealDeviceTests {
+  /// Where the device keeps containers, and what kind they are.
+  private static let classes: [(folder: ByteString, kind: String)] = [
+    ("private/var/containers/Bundle/Application", "bundle"),
+    ("private/var/mobile/Containers/Data/Application", "data"),
+    ("private/var/mobile/Containers/Data/PluginKitPlugin", "extension"),
+    ("private/var/mobile/Containers/Shared/AppGroup", "group"),
+  ]
+
+  @Test func aDeviceIsFoundClassifiedBackedUpAndRestored() throws {
+    let cli = try CommandLine(inMemory: true)
+    let paths = try RealDevicePaths.load()
+    #expect(paths.count == 65_624)
+    try RealDevicePaths.makeTree(of: paths, at: cli.folder.path("device"))
+    try expectContainers(cli, paths)
+    let entries = try cli.classification(of: "device")
+    try expectClasses(cli, entries)
+    _ = try cli.succeed("init repo --plain")
+    let report = try cli.json("backup --root device --repo repo --json")
+    #expect((report["unreadable"] as? [Any])?.isEmpty == true)
+    #expect(try #require(report["files"] as? Int) > 40_000)
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    try PolicyComparison.expectRestored(cli, device: "device", back: "back", entries: entries)
+  }
+
+  /// `apps` finds as many containers of each kind as the list holds, and no others.
+  private func expectContainers(_ cli: CommandLine, _ paths: [ByteString]) throws {
+    var expected: [String: Set<ByteString>] = [:]
+    for path in paths {
+      for (folder, kind) in Self.classes where path.isWithin(folder) {
+        expected[kind, default: []].insert(path.components[folder.components.count])
+      }
+    }
+    let found = Dictionary(grouping: try cli.containers(of: "device")) {
+      $0.json["kind"] as? String ?? ""
+    }
+    #expect(found.mapValues(\.count) == expected.mapValues(\.count))
+    #expect(
+      found.mapValues(\.count) == ["bundle": 40, "data": 164, "extension": 536, "group": 55])
+    for (kind, containers) in found {
+      #expect(Set(containers.compactMap { $0.realPath.lastComponent }) == expected[kind])
+      #expect(Set(containers.map(\.path)).count == containers.count, "names are unique")
+    }
+  }
+
+  /// Of an app's containers nothing is of an unknown class but what the platform's own list of what
+  /// it backs up leaves out, too.
+  private func expectClasses(_ cli: CommandLine, _ entries: [ClassifiedEntry]) throws {
+    let kinds = Dictionary(
+      uniqueKeysWithValues: try cli.containers(of: "device").map {
+        ($0.path, $0.json["kind"] as? String ?? "")
+      })
+    #expect(entries.filter { $0.type == "file" }.count > 53_000)
+    var unknown: [String: Int] = [:]
+    for entry in entries where entry.dataClass == "unknown" && entry.type == "file" {
+      var container = entry.path
+      while kinds[container] == nil, !container.isEmpty { container = container.folderPath }
+      let top = entry.path.components[container.components.count]
+      unknown["\(kinds[container] ?? "no container"): \(top)", default: 0] += 1
+    }
+    #expect(unknown == ["data: CloudKit": 24, "data: StoreKit": 8, "extension: StoreKit": 31])
+  }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A text that is held against a file of the package, so that a change of what users read is seen.
+///
+/// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that writes
+/// one that differs fails: what is recorded has to be read, and the tests run again without it.
+enum TextSnapshot {
+  private static let folder = URL(fileURLWithPath: #filePath)
+    .deletingLastPathComponent().appendingPathComponent("Snapshots", isDirectory: true)
+
+  static func expect(
+    _ text: String, is name: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let file = folder.appendingPathComponent(name + ".txt")
+    let stored = try? String(contentsOf: file, encoding: .utf8)
+    if stored == text { return }
+    if ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_SNAPSHOTS"] != nil {
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try text.write(to: file, atomically: true, encoding: .utf8)
+      Issue.record("recorded \(file.lastPathComponent): read it", sourceLocation: sourceLocation)
+      return
+    }
+    let difference = Self.difference(stored ?? "", text)
+    Issue.record(
+      "\(file.lastPathComponent) says otherwise (SANDBOXCTL_RECORD_SNAPSHOTS=1 records):\n\(difference)",
+      sourceLocation: sourceLocation)
+  }
+
+  /// The lines from the first that differs on, at most six of each.
+  private static func difference(_ stored: String, _ text: String) -> String {
+    let old = stored.components(separatedBy: "\n")
+    let new = text.components(separatedBy: "\n")
+    let same = zip(old, new).prefix { $0 == $1 }.count
+    return "line \(same + 1)\n"
+      + old.dropFirst(same).prefix(6).map { "- " + $0 + "\n" }.joined()
+      + new.dropFirst(same).prefix(6).map { "+ " + $0 + "\n" }.joined()
+  }
+}

@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a user sees of some commands: each with its output, its talk (lines with a bar before them)
+/// and its exit status, without what changes from run to run.
+struct Transcript {
+  private let cli: CommandLine
+  private var text = ""
+
+  init(_ cli: CommandLine) { self.cli = cli }
+
+  /// Runs a command and writes down what it says; it has to end with that exit status.
+  @discardableResult
+  mutating func run(
+    _ line: String, exits code: Int32, asNobody: Bool = false,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> Program.Outcome {
+    let outcome = try asNobody ? cli.runAsNobody(line) : cli.run(line)
+    #expect(outcome.code == code, "\(line): \(outcome.errors)", sourceLocation: sourceLocation)
+    if !outcome.errors.isEmpty {
+      let isNamed = outcome.errors.hasPrefix(code == 0 ? "note: " : "sandboxctl: ")
+      #expect(isNamed, "\(line): \(outcome.errors)", sourceLocation: sourceLocation)
+    }
+    note(line, outcome)
+    return outcome
+  }
+
+  /// Writes down what a command said.
+  mutating func note(_ line: String, _ outcome: Program.Outcome) {
+    text += "$ sandboxctl \(line)\n" + outcome.output
+    for said in outcome.errors.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+      text += "| \(said)\n"
+    }
+    text += "[\(outcome.code)]\n\n"
+  }
+
+  /// Holds all that was said against the file of that name.
+  func expectSnapshot(
+    _ name: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    try TextSnapshot.expect(Self.masked(text, cli), is: name, sourceLocation: sourceLocation)
+  }
+
+  private static func masked(_ text: String, _ cli: CommandLine) -> String {
+    text.replacingOccurrences(of: cli.folder.string, with: "<folder>")
+      .replacing(/[0-9a-f]{2}\/[0-9a-f]{64}/, with: "<id>")
+      .replacing(/[0-9a-f]{64}/, with: "<id>")
+      .replacing(
+        /\b(?=[0-9a-f]*[0-9])([0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8})\b/, with: "<short-id>"
+      )
+      .replacing(/in (under )?[0-9]+(\.[0-9])? s\b/, with: "in <duration>")
+      .replacing(/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/, with: "<time>")
+  }
+}

@@ -1,0 +1,140 @@
+import SandboxModel
+import Testing
+
+@testable import PolicyEngine
+
+/// What is wrong between files, and with examples.
+@Suite struct LintChainTests {
+  @Test func cyclesAreNamedWithTheirChain() {
+    expectIssue(
+      "policy: a\nschema: 1\nextends: [b]\n",
+      .extends, problem: "the policies extend each other: a extends b extends c extends a",
+      expected: "a chain that ends", at: PolicyLocation(file: "c.yaml", line: 3, column: 11),
+      with: [
+        "b.yaml": "policy: b\nschema: 1\nextends: [c]\n",
+        "c.yaml": "policy: c\nschema: 1\nextends: [a]\n",
+      ])
+    expectIssue(
+      "policy: a\nschema: 1\nextends: ¶a\n", .extends, problem: "a extends a",
+      expected: "a chain that ends")
+  }
+
+  @Test func policiesThatAreNotThere() {
+    expectIssue(
+      "policy: a\nschema: 1\nextends: [¶aple]\n", .extends, problem: "there is no policy 'aple'",
+      expected: "'apple'", with: ["apple.yaml": "policy: apple\nschema: 1\n"])
+    expectIssue(
+      "policy: a\nschema: 1\nlayout: flatpak\nextends: [¶b]\n", .extends,
+      problem: "'b' is for the layout folder", expected: "a policy for flatpak",
+      with: ["b.yaml": "policy: b\nschema: 1\nlayout: folder\n"])
+  }
+
+  @Test func examplesThatFail() {
+    let rules = policy(
+      "{id: a, match: a/**, class: cache, purge: {order: 20}, platform: {backup: never}}")
+    expectIssue(
+      rules + "examples:\n  - {in: data, path: a/b, class: ¶support}\n", .example,
+      problem: "data 'a/b' comes out with class: cache", expected: "class: support")
+    expectIssue(
+      rules + "examples:\n  - {in: data, path: a/b, backup: ¶never}\n", .example,
+      problem: "comes out with backup: always", expected: "backup: never")
+    expectIssue(
+      rules + "examples:\n  - {in: data, path: a/b, purge: ¶{order: 10}}\n", .example,
+      problem: "comes out with purge: {order: 20, when: under-pressure}",
+      expected: "purge: {order: 10}")
+    expectIssue(
+      rules + "examples:\n  - {in: data, path: a/b, platform: {backup: ¶always}}\n", .example,
+      problem: "comes out with platform backup: never", expected: "backup: always")
+    expectIssue(
+      rules + "examples:\n  - {in: data, path: a/b, backup: ¶{cloud: never}}\n", .example,
+      problem: "backup: {cloud: always}", expected: "backup: {cloud: never}")
+    expectIssue(
+      rules + "examples:\n  - {in: group, path: a/b, restore: ¶skip, update: may-vanish}\n",
+      .example, problem: "restore: restore", expected: "restore: skip")
+  }
+
+  @Test func examplesThatMakeNoSense() {
+    let head = "policy: x\nschema: 1\nexamples:\n  - "
+    expectIssue(
+      "policy: x\nschema: 1\nexamples:\n  - {in: data, path: ¶a//b, class: unknown}\n", .value,
+      problem: "'a//b' is no path", expected: "one slash")
+    expectIssue(
+      head + "{in: data, path: a/b, marked: {¶b: m}, class: unknown}\n",
+      .value, problem: "'b' is not on the way", expected: "a folder above it")
+    expectIssue(
+      head + "¶{in: data, path: a/b, marked: {a: m}, class: unknown}\n",
+      .value, problem: "there is no marker 'm'", expected: "a marker of the policy")
+    expectIssue(
+      "layout: folder\n" + head + "¶{in: data, path: a, class: unknown}\n",
+      .value, problem: "the layout folder has no container 'data'", expected: "folder")
+    expectIssue(
+      "policy: x\nschema: 1\nexamples:\n  - ¶{in: data, path: a}\n", .key,
+      problem: "an example sets nothing", expected: "class, backup")
+  }
+
+  @Test func examplesOfAnOverlayRunOverEachLayout() {
+    let flatpak = "policy: f\nschema: 1\nlayout: flatpak\n"
+    expectIssue(
+      "overlay: [flatpak]\nschema: 1\nrules:\n"
+        + "  - {id: a, in: data, match: data/x, class: support}\n"
+        + "examples:\n  - {in: data, path: data/x, class: support}\n"
+        + "  - {in: data, path: data/y, class: ¶support}\n",
+      .example, problem: "class: unknown", expected: "class: support",
+      with: ["f.yaml": flatpak])
+  }
+
+  @Test func testCountsExamples() {
+    let text =
+      policy("{id: a, match: a/**, class: cache}")
+      + "examples:\n  - {in: data, path: a, class: cache}\n  - {in: data, path: b, class: cache}\n"
+    let (count, failures) = library(["p.yaml": text]).test("p.yaml")
+    #expect(count == 2)
+    #expect(failures.map(\.kind) == [.example])
+  }
+
+  @Test func allMistakesAreNamedAtOnce() {
+    let text = policy(
+      "{id: a, match: a/**, clas: cache}", "{id: a, match: '[', class: cache}",
+      "{id: b, match: b/**, purge: anytime}")
+    let kinds = library(["p.yaml": text]).lint().map(\.kind)
+    #expect(kinds == [.key, .duplicate, .pattern, .loss])
+  }
+
+  @Test func nothingRunsOnAnInvalidPolicy() throws {
+    let base = PolicySource(
+      name: "f.yaml", text: "policy: f\nschema: 1\nlayout: flatpak\n", origin: .builtin)
+    let overlay = PolicySource(
+      name: "/etc/sandboxctl/policies/site.yaml",
+      text: "overlay: all\nschema: 1\nrules:\n  - {id: a, match: '**', purge: anytime}\n",
+      origin: .system)
+    let library = PolicyLibrary([base, overlay])
+    let error = #expect(throws: PolicyError.self) {
+      try library.compile(PolicyRequest(layout: .flatpak))
+    }
+    #expect(error?.issues.map(\.kind) == [.loss])
+    #expect(error?.description.contains("site.yaml:4:5") == true)
+    #expect(error?.hint.contains("policy lint") == true)
+    let broken = PolicySource(name: "/etc/x.yaml", text: "a: [", origin: .system)
+    #expect(throws: PolicyError.self) {
+      try PolicyLibrary([base, broken]).compile(PolicyRequest(layout: .flatpak))
+    }
+  }
+
+  @Test func anUnknownNameSaysWhichThereAre() {
+    let library = library(["f.yaml": "policy: f\nschema: 1\nlayout: flatpak\n"])
+    let error = #expect(throws: PolicyError.self) {
+      try library.compile(PolicyRequest(policy: "g"))
+    }
+    #expect(error?.issues.first?.problem == "there is no policy 'g'")
+    #expect(error?.issues.first?.expected == "one of f")
+  }
+
+  @Test func patternsOfTheCommandLineAreChecked() {
+    let library = library(["f.yaml": "policy: f\nschema: 1\nlayout: flatpak\n"])
+    let error = #expect(throws: PolicyError.self) {
+      try library.compile(
+        PolicyRequest(layout: .flatpak, patterns: [.exclude("a"), .include("b/[")]))
+    }
+    #expect(error?.issues.first?.location == PolicyLocation(file: "--include", line: 2, column: 3))
+  }
+}

@@ -1,0 +1,47 @@
+import Testing
+
+@testable import PolicyEngine
+
+/// A text with `¶` before the place at which a mistake must be named.
+struct MarkedText {
+  let text: String
+  let line: Int
+  let column: Int
+
+  init(_ marked: String) {
+    let parts = marked.split(separator: "¶", maxSplits: 1, omittingEmptySubsequences: false)
+    let before = parts[0]
+    text = parts.joined()
+    line = before.count { $0 == "\n" } + 1
+    column = (before.split(separator: "\n", omittingEmptySubsequences: false).last?.count ?? 0) + 1
+  }
+}
+
+/// Expects that lint names a mistake of a kind at the marked place, or the one given, with words of
+/// what is wrong and of what was expected, and that it names nothing else.
+func expectIssue(
+  _ marked: String, _ kind: PolicyIssue.Kind, problem: String, expected: String,
+  severity: PolicyIssue.Severity = .error, at place: PolicyLocation? = nil,
+  with others: KeyValuePairs<String, String> = [:],
+  sourceLocation: Testing.SourceLocation = #_sourceLocation
+) {
+  let text = MarkedText(marked)
+  var sources = [PolicySource(name: "test.yaml", text: text.text, origin: .user)]
+  sources += others.map { PolicySource(name: $0.key, text: $0.value, origin: .builtin) }
+  let issues = PolicyLibrary(sources).lint("test.yaml")
+  #expect(issues.count == 1, "\(issues)", sourceLocation: sourceLocation)
+  guard let issue = issues.first else { return }
+  #expect(issue.kind == kind, sourceLocation: sourceLocation)
+  #expect(issue.severity == severity, sourceLocation: sourceLocation)
+  #expect(
+    issue.location
+      == place ?? PolicyLocation(file: "test.yaml", line: text.line, column: text.column),
+    "\(issue)", sourceLocation: sourceLocation)
+  #expect(issue.problem.contains(problem), "\(issue)", sourceLocation: sourceLocation)
+  #expect(issue.expected.contains(expected), "\(issue)", sourceLocation: sourceLocation)
+}
+
+/// A policy of rules, each on a line of its own.
+func policy(_ rules: String..., head: String = "") -> String {
+  "policy: test\nschema: 1\n\(head)rules:\n" + rules.map { "  - \($0)\n" }.joined()
+}

@@ -1,0 +1,50 @@
+public import Foundation
+import SystemIO
+
+/// A home with real Flatpak apps in it: installed from a repository that is made for them, and run
+/// once each, so that they have data. Needs Shared's `lab/flatpak` and Debian's flatpak, ostree,
+/// busybox-static and bubblewrap; nothing of this machine's own Flatpak is touched.
+public struct FlatpakLab: Sendable {
+  /// The material it needs.
+  public static let material = "lab/flatpak"
+
+  /// The home folder: `home` in the folder that the lab was made in.
+  public let home: URL
+  private let runtime: URL
+
+  /// Makes a home in a folder, with these apps installed.
+  public init(in folder: TemporaryFolder, apps: [String] = ["org.example.Hello"]) throws {
+    home = folder.url.appendingPathComponent("home", isDirectory: true)
+    runtime = folder.url.appendingPathComponent("runtime", isDirectory: true)
+    _ = try Folder.make(path: folder.path("home"))
+    _ = try Folder.make(path: folder.path("runtime"), permissions: 0o700)
+    let work = folder.string + "/flatpak-lab"
+    try succeed(["bash", Self.script("flatpak-lab.sh"), work] + apps)
+    for app in apps { try succeed(["flatpak", "run", app]) }
+  }
+
+  /// Runs flatpak as the owner of the home would; gives what it wrote to standard output.
+  @discardableResult
+  public func flatpak(_ arguments: [String]) throws -> String {
+    try succeed(["flatpak"] + arguments)
+  }
+
+  private static func script(_ name: String) -> String {
+    Shared.path("\(material)/\(name)")
+  }
+
+  @discardableResult
+  private func succeed(_ command: [String]) throws -> String {
+    let outcome = try Program.run(
+      Self.script("dbusrun"), command,
+      environment: [
+        "HOME": home.path, "XDG_RUNTIME_DIR": runtime.path, "PATH": "/usr/bin:/bin:/usr/sbin:/sbin",
+      ], cleanEnvironment: true)
+    guard outcome.code == 0 else {
+      throw Program.Failure(
+        description: "'\(command.joined(separator: " "))' ended with \(outcome.code): "
+          + outcome.errors)
+    }
+    return outcome.output
+  }
+}

@@ -1,0 +1,43 @@
+import Foundation
+public import SystemIO
+
+/// The paths of all files of a real iOS device, from Shared's `fixtures/ios-paths`.
+public enum RealDevicePaths {
+  /// The material they are read from.
+  public static let material = "fixtures/ios-paths/belkasoft-ctf6-ios-dev1.csv.zip"
+
+  private static let member = "belkasoft-ctf6-ios-dev1.csv"
+
+  /// Reads the list; paths are relative to the device's root.
+  public static func load() throws -> [ByteString] {
+    let list = try Program.run(
+      "bsdtar", ["-xOf", Shared.path(material), member])
+    guard list.code == 0 else { throw Program.Failure(description: "bsdtar: \(list.errors)") }
+    let lines = list.output.components(separatedBy: "\r\n")
+    return lines.dropFirst().filter { !$0.isEmpty }.map { ByteString(firstField(of: $0)) }
+  }
+
+  /// Makes an empty file at each path below a folder, which is made.
+  public static func makeTree(of paths: [ByteString], at root: ByteString) throws {
+    let slash = UInt8(ascii: "/")
+    var folders: [ByteString: [ByteString]] = [:]
+    for path in paths {
+      let end = path.bytes.lastIndex(of: slash) ?? path.bytes.startIndex
+      let name = path.bytes[end...].drop { $0 == slash }
+      folders[ByteString(path.bytes[..<end]), default: []].append(ByteString(name))
+    }
+    for (path, names) in folders {
+      let folder = try Folder.make(path: root.appending(path))
+      for name in names { try folder.create(name).close() }
+    }
+  }
+
+  /// The first field of a line of comma-separated values, which is quoted when it holds a comma.
+  private static func firstField(of line: String) -> String {
+    guard line.utf8.first == UInt8(ascii: "\"") else {
+      return line.components(separatedBy: ",")[0]
+    }
+    let quoted = line.components(separatedBy: "\",")[0].dropFirst()
+    return quoted.replacingOccurrences(of: "\"\"", with: "\"")
+  }
+}
