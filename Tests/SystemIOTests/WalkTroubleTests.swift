@@ -116,10 +116,8 @@ import Testing
     Thread {
       defer { ended.signal() }
       guard let folder = try? Folder.open(path: path.appending("stays")) else { return }
-      var round = 0
       while end.value == 0 {
-        let name = ByteString("\(round % 50)")
-        round += 1
+        let name = ByteString("\(rounds.add() % 50)")
         for child: ByteString in ["x", "y"] {
           guard let inside = try? folder.folder(name) else { continue }
           try? inside.createFolder(child)
