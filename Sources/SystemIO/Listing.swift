@@ -5,7 +5,7 @@ internal import Glibc
 ///
 /// 64 KiB hold about 2,000 names, so a folder of ordinary size is one call and one batch.
 struct Listing: ~Copyable {
-  /// The buffer, for the names at the places that `forEach` gives.
+  /// The buffer, for the names at the places that `withEach` gives.
   private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
   /// How many of the bytes are filled.
   private var filled = 0

@@ -10,7 +10,7 @@ public final class StandardStream {
   private let name: ByteString
   private var buffer: [UInt8] = []
 
-  private init(_ raw: Int32, _ name: ByteString) {
+  init(_ raw: Int32, _ name: ByteString) {
     self.raw = raw
     self.name = name
   }

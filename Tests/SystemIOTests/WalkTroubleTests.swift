@@ -112,13 +112,12 @@ import Testing
   @Test func aTreeThatChangesAllTheTime() throws {
     for number in 0..<50 { try make(ByteString("stays/\(number)/f")) }
     let (path, end, ended) = (temporary.path, Counter(), DispatchSemaphore(value: 0))
+    let rounds = Counter()
     Thread {
       defer { ended.signal() }
       guard let folder = try? Folder.open(path: path.appending("stays")) else { return }
-      var round = 0
       while end.value == 0 {
-        let name = ByteString("\(round % 50)")
-        round += 1
+        let name = ByteString("\(rounds.add() % 50)")
         for child: ByteString in ["x", "y"] {
           guard let inside = try? folder.folder(name) else { continue }
           try? inside.createFolder(child)
@@ -138,6 +137,7 @@ import Testing
       #expect(recorder.problems.map { "\($0.error)" } == [])
       for number in 0..<50 { #expect(recorder.seen[ByteString("stays/\(number)/f")] != nil) }
     }
+    #expect(rounds.value > 50)
   }
 
   @Test func mountPointsAreFlagged() throws {

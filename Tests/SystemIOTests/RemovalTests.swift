@@ -1,0 +1,108 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct RemovalTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("removal") }
+
+  @Test func removesAFileALinkOrATree() throws {
+    try temporary.write("x", at: "tree/a/b/c")
+    try temporary.write("x", at: "tree/d")
+    try temporary.write("x", at: "file")
+    let folder = try Folder.open(path: temporary.path)
+    try folder.createLink("link", to: "kept")
+    try temporary.write("x", at: "kept/f")
+    for name: ByteString in ["tree", "file", "link"] { try folder.removeTree(name) }
+    #expect(try folder.names() == ["kept"])
+    #expect(try temporary.read("kept/f") == Array("x".utf8))
+    #expect(failure { try folder.removeTree("none") }?.isMissing == true)
+  }
+
+  @Test func neverThroughALink() throws {
+    let outside = try TemporaryFolder("outside")
+    try outside.write("x", at: "precious/file")
+    let tree = try temporary.folder.makeFolder("tree")
+    try tree.createLink("folder", to: outside.path("precious"))
+    try tree.createLink("file", to: outside.path("precious/file"))
+    try tree.createLink("loop", to: ".")
+    try temporary.folder.removeTree("tree")
+    #expect(try temporary.folder.isEmpty())
+    #expect(try outside.read("precious/file") == Array("x".utf8))
+  }
+
+  @Test func namesOfAnyBytesAndAllKinds() throws {
+    var random = Seeded.fresh()
+    let tree = try temporary.folder.makeFolder("tree")
+    for _ in 0..<200 {
+      let name = ByteString(random.fileName())
+      if try tree.statusIfPresent(name) != nil { continue }
+      try tree.createFolder(name)
+      try tree.folder(name).create(ByteString(random.fileName())).close()
+    }
+    try tree.createSpecial("fifo", kind: .fifo, permissions: 0)
+    try tree.createSpecial("socket", kind: .socket, permissions: 0)
+    try temporary.folder.removeTree("tree")
+    #expect(try temporary.folder.isEmpty(), "seed \(random.seed)")
+  }
+
+  @Test func aFailureIsToldAndTheRestGoes() throws {
+    for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/3", "tree/c/4"] {
+      try temporary.write("x", at: path)
+    }
+    try temporary.folder.setPermissions(0o777)
+    for name: ByteString in ["tree", "tree/a", "tree/b", "tree/c"] {
+      try Folder.open(path: temporary.path(name)).setPermissions(name == "tree/b" ? 0o555 : 0o777)
+    }
+    let error = try Unprivileged.run { failure { try temporary.folder.removeTree("tree") } }
+    #expect(error?.operation == .remove && error?.number == EACCES)
+    #expect(error?.path.isWithin(temporary.path("tree/b")) == true)
+    #expect(try temporary.folder.folder("tree").names() == ["b"])
+    let left = try Folder.open(path: temporary.path("tree/b"))
+    #expect(try left.names() == ["2", "3"])
+  }
+
+  @Test func anyOneCallFailingLeavesOnlyWhatItMust() throws {
+    for operation: SystemError.Operation in [.remove, .open, .list, .status] {
+      for first in 1...60 {
+        for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/c/3", "tree/4"] {
+          try temporary.write("x", at: path)
+        }
+        let plan = Faults.Plan(failing: [operation], at: first, number: EIO)
+        let error = Faults.inject(plan) { failure { try temporary.folder.removeTree("tree") } }
+        if !plan.hasFired {
+          #expect(error == nil)
+          break
+        }
+        #expect(error?.number == EIO && error?.operation == operation)
+        if try temporary.folder.isEmpty() { continue }
+        try temporary.folder.removeTree("tree")
+      }
+    }
+    #expect(try temporary.folder.isEmpty())
+  }
+
+  @Test func whatVanishesMeanwhileIsNoFailure() throws {
+    try temporary.write("x", at: "tree/a/1")
+    let plan = Faults.Plan(failing: [.remove], at: 1, number: ENOENT)
+    // The file is still there here, so that its folder stays and says so; the file itself does not.
+    let error = Faults.inject(plan) { failure { try temporary.folder.removeTree("tree") } }
+    #expect(error?.number == ENOTEMPTY)
+  }
+
+  @Test func neverIntoAnotherMount() throws {
+    guard try Mount.isPermitted() else { return }
+    let tree = try temporary.folder.makeFolder("tree")
+    let mount = try Mount(on: tree, at: temporary.path("tree"), "volume")
+    try temporary.write("x", at: "tree/volume/precious")
+    try temporary.write("x", at: "tree/goes")
+    let error = failure { try temporary.folder.removeTree("tree") }
+    #expect(error?.number == EBUSY && error?.path == temporary.path("tree/volume"))
+    #expect(error?.reason == "it is in use, or another volume is mounted there")
+    #expect(try tree.names() == ["volume"])
+    #expect(try temporary.read("tree/volume/precious") == Array("x".utf8))
+    #expect(failure { try tree.removeTree("volume") }?.number == EBUSY)
+    withExtendedLifetime(mount) {}
+  }
+}
