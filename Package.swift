@@ -56,10 +56,12 @@ let package = Package(
     .executableTarget(
       name: "sandboxctl", dependencies: ["SandboxCommands"], swiftSettings: common),
     .executableTarget(
-      name: "microbench",
-      dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
-      path: "Benchmarks/Microbench",
+      name: "walkbench", dependencies: ["SystemIO"], path: "Benchmarks/WalkBench",
       swiftSettings: common),
+    .executableTarget(
+      name: "classifybench",
+      dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
+      path: "Benchmarks/ClassifyBench", swiftSettings: common),
     .target(
       name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
       swiftSettings: common),

@@ -3,7 +3,7 @@
 
 usage: run.py [--runs N] [--corpus DIR] [--folders N] [--files N] [--keep] [--check]
 
-The walk: `microbench walk TREE` against `find TREE -printf '%s%T@'`, both in one thread, output to
+The walk: `walkbench TREE` against `find TREE -printf '%s%T@'`, both in one thread, output to
 nowhere, page cache warm. The tree is made below a temporary folder (4,000 folders of 50 files of
 100 bytes), or is that of --corpus. The runs are paired and interleaved, in turned order; the result
 is the median of each and of the ratios within a pair, by the clock and by processor seconds. Both
@@ -11,7 +11,7 @@ programs are one thread that never waits for the disk, so that the processor sec
 that they take, and the clock's are those and what other programs take of the machine: the budget is
 held against the former.
 
-The classifier: `microbench classify 1000000`, the seconds that it gives itself.
+The classifier: `classifybench 1000000`, the seconds that it gives itself.
 
 With --check the exit code is 1 when a budget is not kept.
 """
@@ -32,13 +32,13 @@ CLASSIFY_BUDGET = 1.0  # seconds
 PATHS = 1_000_000
 
 
-def build():
-    """Builds the benchmarks and gives the path of the program."""
-    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product",
-               "microbench", "--package-path", str(PACKAGE)]
+def build(product):
+    """Builds a benchmark and gives the path of the program."""
+    command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", product,
+               "--package-path", str(PACKAGE)]
     subprocess.run(command, check=True, stdout=sys.stderr)
     shown = subprocess.run(command + ["--show-bin-path"], check=True, capture_output=True, text=True)
-    return os.path.join(shown.stdout.strip(), "microbench")
+    return os.path.join(shown.stdout.strip(), product)
 
 
 def make_tree(root, folders, files):
@@ -100,13 +100,13 @@ def report(title, pairs, budget):
 
 def walk(program, tree, runs):
     """The walk against find."""
-    own = subprocess.run([program, "walk", tree], check=True, capture_output=True, text=True)
+    own = subprocess.run([program, tree], check=True, capture_output=True, text=True)
     counted = subprocess.run(["find", tree, "-mindepth", "1", "-printf", "."], check=True,
                              capture_output=True, text=True)
     entries = int(own.stdout.split()[0].removeprefix("entries="))
     if entries != len(counted.stdout):
         sys.exit(f"run: error: {entries} entries walked, find counts {len(counted.stdout)}")
-    pairs = paired([program, "walk", tree], ["find", tree, "-printf", "%s%T@"], runs)
+    pairs = paired([program, tree], ["find", tree, "-printf", "%s%T@"], runs)
     return report(f"walk of {entries} entries", pairs, WALK_BUDGET)
 
 
@@ -114,7 +114,7 @@ def classify(program, runs):
     """Paths classified in one thread."""
     taken = []
     for _ in range(runs):
-        out = subprocess.run([program, "classify", str(PATHS)], check=True, capture_output=True,
+        out = subprocess.run([program, str(PATHS)], check=True, capture_output=True,
                              text=True)
         taken.append(float(out.stdout.split("seconds=")[1].split()[0]))
     median = statistics.median(taken)
@@ -133,7 +133,7 @@ def main():
     parser.add_argument("--check", action="store_true", help="fail when a budget is not kept")
     options = parser.parse_args()
 
-    program = build()
+    program = build("walkbench")
     scratch = None
     tree = options.corpus
     try:
@@ -148,7 +148,7 @@ def main():
             print(f"kept: {tree}")
         elif scratch:
             shutil.rmtree(scratch)
-    kept = classify(program, max(1, options.runs // 3)) and kept
+    kept = classify(build("classifybench"), max(1, options.runs // 3)) and kept
     return 1 if options.check and not kept else 0
 
 

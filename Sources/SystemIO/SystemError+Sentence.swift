@@ -21,6 +21,9 @@ extension SystemError: CustomStringConvertible {
     }
   }
 
+  /// Whether there was nothing of that name, in a folder that is there or not.
+  public var isAbsent: Bool { number == ENOENT }
+
   /// Whether the thing was not there (any more).
   public var isMissing: Bool { number == ENOENT || number == ENOTDIR }
 

@@ -68,6 +68,7 @@ import Testing
     try cli.folder.write("below", at: "tree/locked/below")
     _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/closed"])
     _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/locked"])
+    defer { cli.open() }
     _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     let outcome = try cli.runAsNobody("backup --layout folder --root tree --repo repo")

@@ -27,15 +27,17 @@ import Testing
     try cli.folder.write("x", at: "device/data/Containers/Data/x")
     _ = try cli.succeed("init repo --plain")
     _ = try Program.run("chmod", ["-R", "000", cli.folder.string + "/device"])
+    defer { cli.open() }
     _ = try Program.run("chmod", ["-R", "a+rX", cli.folder.string + "/repo"])
     var transcript = Transcript(cli)
     try transcript.run("apps --root device", exits: 1, asNobody: true)
     try transcript.run("classify --root device", exits: 1, asNobody: true)
     try transcript.run(
       "backup --layout folder --root device --repo repo", exits: 1, asNobody: true)
-    try transcript.run("init closed --plain", exits: 1, asNobody: true)
-    try transcript.run("sample closed", exits: 1, asNobody: true)
-    if Host.userID == 0 { try transcript.expectSnapshot("errors-not-permitted") }
+    _ = try Folder.make(path: cli.folder.path("closed"), permissions: 0o555)
+    try transcript.run("init closed/repo --plain", exits: 1, asNobody: true)
+    try transcript.run("sample closed/device", exits: 1, asNobody: true)
+    try transcript.expectSnapshot("errors-not-permitted")
   }
 
   @Test func withoutARepository() throws {
@@ -159,6 +161,9 @@ import Testing
 }
 
 extension CommandLine {
+  /// Gives back the permission to remove what a test has closed.
+  func open() { _ = try? Program.run("chmod", ["-R", "u+rwX", folder.string]) }
+
   /// Whether something is at a path in the folder.
   func isThere(_ path: ByteString) throws -> Bool {
     try Folder.open(path: folder.path).statusIfPresent(path) != nil

@@ -9,6 +9,8 @@ import Testing
     let cli = try CommandLine()
     let commands = try HelpTree.commands(cli)
     #expect(commands.count > 10)
+    let names = commands.map { (["help"] + $0).joined(separator: "-") }
+    #expect(try TextSnapshot.names().filter { $0.hasPrefix("help") }.sorted() == names.sorted())
     for command in commands {
       let outcome = try cli.run(command + ["--help"])
       #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(command): \(outcome.errors)")

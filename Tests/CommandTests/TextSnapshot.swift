@@ -10,6 +10,12 @@ enum TextSnapshot {
   private static let folder = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Snapshots", isDirectory: true)
 
+  /// The names of all that is recorded.
+  static func names() throws -> [String] {
+    try FileManager.default.contentsOfDirectory(atPath: folder.path)
+      .filter { $0.hasSuffix(".txt") }.map { String($0.dropLast(4)) }
+  }
+
   static func expect(
     _ text: String, is name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {

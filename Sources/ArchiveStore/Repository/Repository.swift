@@ -27,7 +27,7 @@ public struct Repository: Sendable {
       guard error.code == .missing else { throw error }
       throw StoreError(
         .noRepository, "open the repository", storage.place, "there is no repository.json",
-        hint: "make one with init, or name another place", cause: error.cause)
+        hint: "'sandboxctl init' makes one; or name another place", cause: error.cause)
     }
     let settings = try RepositorySettings(text)
     try settings.requireKnown(settings.features.read, for: "read", place: storage.place)

@@ -17,7 +17,7 @@ public final class LocalStorage: Storage {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
         .noRepository, "open the repository", path.description, error.reason,
-        hint: "make one with init, or name another place", cause: error)
+        hint: "'sandboxctl init' makes one; or name another place", cause: error)
     }
   }
 

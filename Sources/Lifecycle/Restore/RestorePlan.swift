@@ -45,7 +45,7 @@ public struct RestorePlan: Sendable {
     do throws(SystemError) {
       folder = try Folder.open(path: target)
     } catch {
-      if error.isMissing { return }
+      if error.isAbsent { return }
       throw LifecycleError(
         .failed, "cannot restore to '\(target)': \(error.reason)",
         hint: "name a folder that does not exist yet, or an empty one")

@@ -38,6 +38,9 @@ struct DevicePath {
   private static func inApp(_ path: ByteString, _ device: Device) throws -> LogicalPath {
     let parts = path.components
     guard let first = parts.first else { return .root }
+    if ["apps", "groups", "folders"].contains(first), parts.count > 1 {
+      throw LifecycleFailure.noContainer(path)
+    }
     let app = try device.app(first)
     let rest = ByteString(parts.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
     return try LogicalPath(.data(LogicalName(app.identifier.bytes)), rest)

@@ -10,6 +10,13 @@ enum LifecycleFailure {
       .failed, "there is no device to work on: '\(home)' has no '.var/app'", hint: hint)
   }
 
+  /// A logical path of a container that the device does not have.
+  static func noContainer(_ path: ByteString) -> LifecycleError {
+    LifecycleError(
+      .notFound, "'\(path)' lies in no container of this device",
+      hint: "'sandboxctl apps' lists the containers")
+  }
+
   /// A real path that lies in no container.
   static func outside(_ path: ByteString, _ device: Device) -> LifecycleError {
     LifecycleError(
