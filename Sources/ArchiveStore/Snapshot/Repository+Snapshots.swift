@@ -63,7 +63,9 @@ extension Repository {
   }
 
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    StoreError(.noSnapshot, "find the snapshot", text, reason, hint: "'sandboxctl snapshots' lists them")
+    StoreError(
+      .noSnapshot, "find the snapshot", text, reason,
+      hint: "'sandboxctl snapshots' lists them")
   }
 
   private static func isHexadecimal(_ digit: UInt8) -> Bool {
