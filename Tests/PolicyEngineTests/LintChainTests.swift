@@ -120,6 +120,37 @@ import Testing
     }
   }
 
+  @Test func aSecondPolicyOfANameIsNotPassedOver() throws {
+    let text = "policy: f\nschema: 1\nlayout: flatpak\n"
+    let library = PolicyLibrary([
+      PolicySource(name: "f.yaml", text: text, origin: .builtin),
+      PolicySource(name: "/home/f.yaml", text: text, origin: .user),
+    ])
+    let error = #expect(throws: PolicyError.self) {
+      try library.compile(PolicyRequest(layout: .flatpak))
+    }
+    #expect(error?.issues.map(\.kind) == [.duplicate])
+    #expect(error?.issues.first?.location.file == "/home/f.yaml")
+  }
+
+  @Test func aFileIsCheckedInPlaceOfThePolicyOfItsName() {
+    let base = PolicySource(
+      name: "f", text: "policy: f\nschema: 1\nlayout: flatpak\n", origin: .builtin)
+    let top = PolicySource(
+      name: "g",
+      text: "policy: g\nschema: 1\nextends: f\n"
+        + "examples:\n  - {in: data, path: a, class: cache}\n", origin: .builtin)
+    let draft = PolicySource(
+      name: "draft.yaml",
+      text: policy("{id: a, in: data, match: '**', class: cache}")
+        .replacing("policy: test", with: "policy: f"), origin: .commandLine)
+    #expect(PolicyLibrary([base, top]).lint().map(\.kind) == [.example])
+    let library = PolicyLibrary([base, top], replacements: [draft])
+    #expect(library.lint() == [])
+    #expect(library.policy("f")?.source.name == "draft.yaml")
+    #expect(library.policy("f")?.source.origin == .builtin)
+  }
+
   @Test func anUnknownNameSaysWhichThereAre() {
     let library = library(["f.yaml": "policy: f\nschema: 1\nlayout: flatpak\n"])
     let error = #expect(throws: PolicyError.self) {

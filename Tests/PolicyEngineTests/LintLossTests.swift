@@ -64,6 +64,13 @@ import Testing
       problem: "the marker 'm' makes unknown below a cache purgeable", expected: "'class: cache'")
   }
 
+  @Test func aClassThatMayBeLostNeedsNoOtherReason() {
+    let text = policy(
+      "{id: a, match: a/**, class: user-data}",
+      head: "classes: {user-data: {purge: anytime, allow-loss: 'a scratch device'}}\n")
+    #expect(library(["p.yaml": text]).lint() == [])
+  }
+
   @Test(arguments: [
     "{id: a, match: a/**, class: user-data, purge: anytime, allow-loss: 'the user asked for it'}",
     "{id: a, match: a/**, purge: anytime, allow-loss: 'the user asked for it'}",

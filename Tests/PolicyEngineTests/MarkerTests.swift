@@ -138,6 +138,23 @@ import Testing
     #expect(classifier.fileMarks(Array("CACHEDIR.TAG".utf8).span) == policy.markSet(["tag"]))
     #expect(classifier.fileMarks(Array("CACHEDIR.TAX".utf8).span) == [])
     #expect(classifier.fileMarks(Array("x".utf8).span) == [])
+    #expect(
+      classifier.attributeMarks(Array("user.com.apple.no".utf8).span) == policy.markSet(["no"]))
+    #expect(classifier.attributeMarks(Array("com.apple.no".utf8).span) == [])
+    let tag = try #require(policy.markers.first { $0.id == "tag" })
+    #expect(tag.accepts(Array("Signature: 8a477".utf8)))
+    #expect(!tag.accepts(Array("Signature: 7".utf8)))
+    #expect(tag.neededCount == 13)
+  }
+
+  @Test func aMarkMayAskForAValue() throws {
+    let text =
+      "policy: x\nschema: 1\nmarkers:\n"
+      + "  - {id: r, xattr: user.xdg.robots.backup, value: 'false', then: {backup: never}}\n"
+    let marker = try #require(compile(text).markers.first)
+    #expect(marker.accepts(Array("false".utf8)))
+    #expect(!marker.accepts(Array("true".utf8)))
+    #expect(!marker.accepts(Array("false ".utf8)))
   }
 
   @Test func moreThan64AreRefused() {

@@ -15,8 +15,17 @@ extension Classifier {
   /// The marks that count at a state: its own and those that folders above it handed down.
   public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
 
+  /// The marks that an extended attribute of this name, as Linux has it, may be. What its value must
+  /// be is for the caller to see: `Marker.accepts`.
+  public func attributeMarks(_ name: Span<UInt8>) -> MarkSet {
+    for (attribute, marks) in names.attributes where name.isEqual(to: attribute.span) {
+      return marks
+    }
+    return []
+  }
+
   /// The marks that a file of this name may be, to its folder. What the file must begin with is for
-  /// the caller to see.
+  /// the caller to see: `Marker.accepts`.
   public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
     guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
     for (file, marks) in names.files where name.isEqual(to: file.span) { return marks }

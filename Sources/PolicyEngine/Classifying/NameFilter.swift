@@ -4,7 +4,9 @@ internal import SandboxModel
 struct NameFilter: Sendable {
   /// The names of files that are marks.
   let files: [([UInt8], MarkSet)]
-  /// A bit for each length of those names; the last for all longer.
+  /// The names of attributes that are marks.
+  let attributes: [([UInt8], MarkSet)]
+  /// A bit for each length of the files' names; the last for all longer.
   let fileLengths: UInt64
   /// A bit for each length of the names of siblings.
   let siblingLengths: UInt64
@@ -17,27 +19,34 @@ struct NameFilter: Sendable {
 
   init(_ policy: CompiledPolicy) {
     var files: [([UInt8], MarkSet)] = []
+    var attributes: [([UInt8], MarkSet)] = []
     var inherited: UInt64 = 0
     var byKind = [UInt64](repeating: 0, count: ContainerKind.allCases.count)
     for (index, marker) in policy.markers.enumerated() {
       let mark = MarkSet(marker: index)
-      if case .file(let name, _) = marker.sign {
-        let bytes = Array(name.utf8)
-        let earlier = files.first { $0.0 == bytes }?.1 ?? []
-        files.removeAll { $0.0 == bytes }
-        files.append((bytes, earlier.union(mark)))
-      }
+      if case .file(let name, _) = marker.sign { Self.add(mark, name, &files) }
+      if let name = marker.linuxAttribute { Self.add(mark, name, &attributes) }
       if marker.isInherited { inherited |= mark.rawValue }
       for (place, kind) in ContainerKind.allCases.enumerated() where marker.kinds.contains(kind) {
         byKind[place] |= mark.rawValue
       }
     }
     self.files = files
+    self.attributes = attributes
     self.inherited = inherited
     marksByKind = byKind
     fileLengths = Self.lengths(files.map(\.0))
     siblingLengths = Self.lengths(policy.siblingNames)
     asksForCaches = !policy.markers.isEmpty
+  }
+
+  private static func add(_ mark: MarkSet, _ name: String, _ known: inout [([UInt8], MarkSet)]) {
+    let bytes = Array(name.utf8)
+    if let index = known.firstIndex(where: { $0.0 == bytes }) {
+      known[index].1.formUnion(mark)
+    } else {
+      known.append((bytes, mark))
+    }
   }
 
   private static func lengths(_ names: [[UInt8]]) -> UInt64 {

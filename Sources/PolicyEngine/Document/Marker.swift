@@ -40,6 +40,19 @@ public struct Marker: Sendable, Hashable {
     return spaces.contains(where: name.hasPrefix) ? name : "user.\(name)"
   }
 
+  /// Whether the attribute's value, or what the file begins with, is what the mark asks for.
+  public func accepts(_ content: [UInt8]) -> Bool {
+    switch sign {
+    case .attribute(_, let value): value.map { Array($0.utf8) == content } ?? true
+    case .file(_, let beginning): beginning.map { content.starts(with: $0.utf8) } ?? true
+    }
+  }
+
+  /// How many bytes of the file must be read to know whether it is the mark.
+  public var neededCount: Int {
+    if case .file(_, let beginning?) = sign { beginning.utf8.count } else { 0 }
+  }
+
   /// Whether the mark is a file, which may have been copied along with a folder by chance.
   var isFile: Bool { if case .file = sign { true } else { false } }
 }

@@ -12,7 +12,13 @@ extension PolicyLibrary {
     var selection = LayerSelection(base: base, layout: layout, in: self)
     selection.add(request.patterns)
     var issues = selection.issues + unreadableIssues
-    for document in selection.documents { issues += ownIssues(document) }
+    let names = Set(selection.documents.compactMap(\.name))
+    for document in documents where document.name.map(names.contains) ?? false {
+      issues += ownIssues(document)
+    }
+    for document in selection.documents where document.name == nil {
+      issues += ownIssues(document)
+    }
     try Self.refuse(issues, action)
     for document in selection.documents where document.source.origin != .builtin {
       issues += PolicyLint(document, in: self).issues
@@ -66,13 +72,15 @@ struct LayerSelection {
   /// The chain, the overlays for the layout, and the command line's files.
   init(base: PolicyDocument, layout: Layout?, in library: PolicyLibrary) {
     self.init(chainOf: base, in: library)
-    for document in library.documents where document.isOverlay(for: layout) { append(document) }
-    for document in library.documents
-    where document.source.origin == .commandLine && document.name != nil {
-      guard document.layout == nil || document.layout == layout,
+    for document in library.documents {
+      if document.isOverlay(for: layout) {
+        append(document)
+      } else if document.source.origin == .commandLine, document.name != nil,
+        document.layout == nil || document.layout == layout,
         !documents.contains(where: { $0.source.name == document.source.name })
-      else { continue }
-      appendChain(of: document, in: library)
+      {
+        appendChain(of: document, in: library)
+      }
     }
   }
 

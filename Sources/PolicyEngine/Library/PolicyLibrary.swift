@@ -11,7 +11,14 @@ public struct PolicyLibrary: Sendable {
 
   /// Reads the files. It never fails: what is wrong comes out of `lint`, and of `compile` where it
   /// matters.
-  public init(_ sources: [PolicySource]) {
+  ///
+  /// - Parameter replacements: Files that take the place of policies of their names, to be checked
+  ///   instead of those; they have the origin of what they replace.
+  public init(_ sources: [PolicySource], replacements: [PolicySource] = []) {
+    self.init(reading: Self.replace(sources, by: replacements))
+  }
+
+  private init(reading sources: [PolicySource]) {
     var documents: [PolicyDocument] = []
     var issues: [String: [PolicyIssue]] = [:]
     var policies: [String: Int] = [:]
@@ -35,6 +42,29 @@ public struct PolicyLibrary: Sendable {
     self.documents = documents
     self.issues = issues
     self.policies = policies
+  }
+
+  private static func replace(
+    _ sources: [PolicySource], by replacements: [PolicySource]
+  ) -> [PolicySource] {
+    var sources = sources
+    var names: [Int: String] = [:]
+    if !replacements.isEmpty {
+      for (index, source) in sources.enumerated() {
+        names[index] = PolicyDocument.read(source).document?.name
+      }
+    }
+    for replacement in replacements {
+      let name = PolicyDocument.read(replacement).document?.name
+      let place = name.flatMap { name in names.first { $0.value == name }?.key }
+      if let place {
+        sources[place] = PolicySource(
+          name: replacement.name, bytes: replacement.bytes, origin: sources[place].origin)
+      } else {
+        sources.append(replacement)
+      }
+    }
+    return sources
   }
 
   private static func inOrder(_ sources: [PolicySource]) -> [PolicySource] {

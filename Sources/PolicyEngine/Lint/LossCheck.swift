@@ -8,6 +8,8 @@ internal import SandboxModel
 /// each loss that is named is real, with a path to show for it.
 struct LossCheck {
   private let policy: CompiledPolicy
+  /// The classes that the file lets go for a reason that it gives.
+  private let allowed: Set<DataClass>
   private(set) var issues: [PolicyIssue] = []
   /// The rules that give precious classes, by place among the policy's steps.
   private let givers: [Int]
@@ -17,6 +19,7 @@ struct LossCheck {
 
   init(_ document: PolicyDocument, _ policy: CompiledPolicy) {
     self.policy = policy
+    allowed = Set(document.classes.filter { $0.value.allowLoss != nil }.keys)
     givers = policy.steps.indices.filter { index in
       let keep = policy.operations[index].keep
       return keep.fields.contains(.dataClass) && keep.verdict.dataClass.isPrecious
@@ -57,7 +60,8 @@ struct LossCheck {
   private mutating func check(_ rule: Rule, _ index: Int) {
     let keep = policy.operations[index].keep
     if keep.fields.contains(.dataClass) {
-      if keep.verdict.losesSomething {
+      let saysIt = rule.settings.purge != nil || rule.settings.update != nil
+      if keep.verdict.losesSomething, saysIt || !allowed.contains(keep.verdict.dataClass) {
         add(
           rule.location, "the rule '\(rule.id)'", isPurged: keep.verdict.purge != .never,
           keep.verdict.dataClass, nil)

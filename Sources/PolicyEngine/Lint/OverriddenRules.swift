@@ -2,8 +2,11 @@ internal import SandboxModel
 
 /// Finds rules that have no effect, since a later one of the same list sets the same values for
 /// everything that they mean. It names no rule wrongly; it may overlook one that several later
-/// rules override together.
+/// rules override together, and looks at the first rules only of lists with very many globs.
 struct OverriddenRules {
+  /// How many times a name may be held against a glob for one list: seconds at worst.
+  private static let budget = 4_000_000
+
   private(set) var issues: [PolicyIssue] = []
 
   init(_ document: PolicyDocument) {
@@ -20,7 +23,8 @@ struct OverriddenRules {
       trie.insert(rule.pattern, kind: .data, scope: .all, step: index, siblings: 0)
     }
     guard let root = trie.root(.data, .all) else { return }
-    for (index, rule) in list.enumerated() {
+    let limit = Self.budget / max(trie.globs.count, 1)
+    for (index, rule) in list.prefix(limit).enumerated() {
       // A rule that means all that this one means also means any one path of it.
       guard let path = rule.pattern.samples(depth: 1).first else { continue }
       let others = trie.steps(matching: path, from: [root]) { _ in 0 }
