@@ -1,3 +1,4 @@
+import SandboxModel
 import Testing
 
 @testable import PolicyEngine
@@ -40,17 +41,31 @@ import Testing
   @Test(arguments: [UInt64](1...8))
   func commonPathsAreCommon(seed: UInt64) throws {
     var make = RandomPatterns(seed: seed)
-    for _ in 0..<400 {
-      let (one, other) = (make.pattern(), make.pattern())
-      let common = try Pattern(parsing: one).commonPaths(with: Pattern(parsing: other), limit: 8)
-      for path in common {
-        #expect(ReferencePattern.matches(one, path) && ReferencePattern.matches(other, path))
+    for _ in 0..<100 {
+      let (one, others) = (make.pattern(), (0..<4).map { _ in make.pattern() })
+      var trie = PatternTrie()
+      for (index, other) in others.enumerated() {
+        let pattern = try Pattern(parsing: other)
+        trie.insert(pattern, kind: .data, scope: .all, step: index, siblings: 0)
       }
-      guard common.isEmpty else { continue }
+      trie.finish(
+        others.map { _ in Operation(Settings(), .same, condition: EntryCondition(), classes: [:]) })
+      var common = CommonPathsInTrie(
+        try Pattern(parsing: one), trie, steps: 0..<others.count, limit: 64, budget: 100_000)
+      common.run(try #require(trie.root(.data, .all)))
+      for path in common.found {
+        let isCommon =
+          ReferencePattern.matches(one, path)
+          && others.contains { ReferencePattern.matches($0, path) }
+        #expect(isCommon, "seed \(seed): \(one), \(others) on \(PathText.text(path))")
+      }
+      guard common.found.isEmpty else { continue }
       for _ in 0..<50 {
         let path = make.path()
-        let both = ReferencePattern.matches(one, path) && ReferencePattern.matches(other, path)
-        #expect(!both, "seed \(seed): \(one) and \(other) on \(PathText.text(path))")
+        let isCommon =
+          ReferencePattern.matches(one, path)
+          && others.contains { ReferencePattern.matches($0, path) }
+        #expect(!isCommon, "seed \(seed): \(one), \(others) on \(PathText.text(path))")
       }
     }
   }

@@ -6,11 +6,12 @@ extension Glob {
   ///
   /// A yes is certain; a no may be wrong for globs of many stars.
   func includes(_ other: Glob) -> Bool {
-    WildcardRelation.includes(
+    WildcardRelation(
       outer: codes.count, isOuterStar: { codes[$0] == Self.star },
       inner: other.codes.count, isInnerStar: { other.codes[$0] == Self.star },
       covers: { set(at: $0).isSuperset(of: other.set(at: $1)) },
-      coversAny: { set(at: $0) == .all })
+      coversAny: { set(at: $0) == .all }
+    ).includes()
   }
 
   /// A name that both globs mean; nothing when there is none.

@@ -4,15 +4,17 @@ internal import SystemIO
 
 /// The policy files: those in the program, the machine's, the user's, and those of the command line.
 enum PolicyFiles {
-  /// All of them; `extra` are the files named on the command line.
-  static func library(extra: [String]) throws -> PolicyLibrary {
+  /// All of them; `extra` are the files named on the command line, `drafts` those that stand in for
+  /// policies of their names while they are checked.
+  static func library(extra: [String], drafts: [String] = []) throws -> PolicyLibrary {
     var sources = builtin
     sources += try folder("/etc/sandboxctl/policies", .system)
     if let config = userConfiguration {
       sources += try folder(config.appending("policies"), .user)
     }
     sources += try extra.map { try file(ByteString($0), .commandLine) }
-    return PolicyLibrary(sources)
+    return PolicyLibrary(
+      sources, replacements: try drafts.map { try file(ByteString($0), .commandLine) })
   }
 
   /// Those in the program.

@@ -14,7 +14,7 @@ struct PolicyArguments: ParsableArguments {
   func load() throws -> (library: PolicyLibrary, sources: [String?]) {
     let named = try PolicyFiles.library(extra: [])
     let files = policies.filter { named.policy($0) == nil }
-    let library = files.isEmpty ? named : try PolicyFiles.library(extra: files)
+    let library = files.isEmpty ? named : try PolicyFiles.library(extra: [], drafts: files)
     if policies.isEmpty { return (library, [nil]) }
     return (
       library,
