@@ -4,17 +4,24 @@ SWIFT ?= swift
 PYTHON ?= python3
 PREFIX ?= /usr/local
 DESTDIR ?=
+PROFILES ?= apps many bigdb media
+SCALE ?= 1
+REPS ?= 3
 RELEASE = -c release --static-swift-stdlib --product sandboxctl
 
 # Debian's names: what the program is built with, what the checks use, what the tests compare with.
 BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
 CHECK_PACKAGES = mandoc python3
-TEST_PACKAGES = attr bubblewrap busybox-static dbus flatpak libarchive-tools ostree sqlite3 zstd
+BENCH_PACKAGES = restic rsync time zstd
+TEST_PACKAGES = attr bubblewrap busybox-static dbus flatpak libarchive-tools ostree procps sqlite3 strace \
+  zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
-SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks policies)
+SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies)
 
-.PHONY: help deps build run test lint test-tools install bench man clean
+SOAK_MINUTES ?= 10
+
+.PHONY: help deps build run test soak lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -30,6 +37,10 @@ run: build ## the tour on the sample device
 
 test: ## all tests
 	$(SWIFT) test
+
+soak: build ## backups that are killed, checked and restored, for SOAK_MINUTES (10)
+	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(SOAK_MINUTES)
 
 lint: test-tools ## formatting, imports, sizes of files, man pages
 	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)
@@ -56,8 +67,14 @@ install: build ## the program, its man pages and completions below PREFIX
 	$$script fish > "$$share/fish/vendor_completions.d/sandboxctl.fish"
 	@echo "installed below $(DESTDIR)$(PREFIX)"
 
-bench: ## the benchmarks, against the system's own programs
-	$(PYTHON) Benchmarks/run.py
+bench: ## the benchmarks, beside other programs (PROFILES="apps many" SCALE=0.2 REPS=3 CHECK=1)
+	@Tools/deps.sh $(BENCH_PACKAGES)
+	$(PYTHON) Benchmarks/run.py --profiles $(PROFILES) --scale $(SCALE) --reps $(REPS) \
+	  $(if $(CHECK),--check)
+
+readme: ## write the README's tour anew
+	$(SWIFT) build --product sandboxctl
+	Tools/readme-tour.py "$$($(SWIFT) build --show-bin-path)/sandboxctl" README.md
 
 man: ## write the generated man pages anew
 	$(SWIFT) build --product sandboxctl

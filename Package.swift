@@ -27,7 +27,8 @@ let package = Package(
     .target(
       name: "Codecs", dependencies: ["CArchive", "CZstd", "CSodium", "CYAML"],
       swiftSettings: strict),
-    .target(name: "SandboxModel", dependencies: ["SystemIO"], swiftSettings: common),
+    .target(
+      name: "SandboxModel", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),
     .target(
       name: "PolicyEngine", dependencies: ["Codecs", "SandboxModel"], swiftSettings: common),
     .target(
@@ -38,12 +39,24 @@ let package = Package(
         .embedInCode("policy.schema.json"),
       ],
       swiftSettings: common),
-    .target(name: "ArchiveStore", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),
+    .target(
+      name: "RecoverScript", path: "Tools",
+      exclude: [
+        "check-imports.py", "check-man.sh", "check-sizes.py", "deps.sh", "make-man.py",
+        "readme-tour.py", "soak.py", "tour.sh",
+      ],
+      resources: [.embedInCode("recover.py")], swiftSettings: common),
+    .target(
+      name: "ArchiveStore", dependencies: ["Codecs", "RecoverScript", "SystemIO"],
+      swiftSettings: common),
+    .target(name: "DatabaseCapture", dependencies: ["SystemIO"], swiftSettings: common),
     .target(
       name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"], swiftSettings: common),
     .target(
       name: "Lifecycle",
-      dependencies: ["ArchiveStore", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"],
+      dependencies: [
+        "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
+      ],
       swiftSettings: common),
     .target(
       name: "SandboxCommands",
@@ -63,13 +76,18 @@ let package = Package(
       dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
       path: "Benchmarks/ClassifyBench", swiftSettings: common),
     .target(
-      name: "TestSupport", dependencies: ["SystemIO"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["Codecs", "SystemIO"], path: "Tests/TestSupport",
       swiftSettings: common),
+    .target(name: "AllocationCount", path: "Tests/AllocationCount"),
     .testTarget(
-      name: "CommandTests", dependencies: ["sandboxctl", "SystemIO", "TestSupport"],
+      name: "CommandTests",
+      dependencies: [
+        "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SystemIO", "TestSupport",
+      ],
       exclude: ["Snapshots"], swiftSettings: common),
     .testTarget(
-      name: "SystemIOTests", dependencies: ["SystemIO", "TestSupport"], swiftSettings: common),
+      name: "SystemIOTests", dependencies: ["CLinux", "SystemIO", "TestSupport"],
+      swiftSettings: common),
     .testTarget(
       name: "CodecsTests", dependencies: ["Codecs", "TestSupport"], swiftSettings: common),
     .testTarget(
@@ -84,13 +102,17 @@ let package = Package(
       dependencies: ["ArchiveStore", "Codecs", "SystemIO", "TestSupport"],
       swiftSettings: common),
     .testTarget(
+      name: "DatabaseCaptureTests", dependencies: ["DatabaseCapture", "SystemIO", "TestSupport"],
+      exclude: ["Programs"],
+      swiftSettings: common),
+    .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
       exclude: ["Golden"], swiftSettings: common),
     .testTarget(
       name: "LifecycleTests",
       dependencies: [
-        "ArchiveStore", "BuiltinPolicies", "Lifecycle", "PolicyEngine", "SandboxModel", "SystemIO",
-        "TestSupport",
+        "AllocationCount", "ArchiveStore", "BuiltinPolicies", "Codecs", "Lifecycle", "PolicyEngine",
+        "SandboxModel", "SystemIO", "TestSupport",
       ],
       swiftSettings: common),
   ],

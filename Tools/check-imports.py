@@ -3,7 +3,7 @@
 
 usage: check-imports.py [PACKAGE]
 
-Each folder below Sources is a module, and policies/ is BuiltinPolicies when it holds Swift files.
+Each folder below Sources is a module, and policies/ and Tools/ are modules by their Swift files.
 A module that the table does not know, and an import that its row does not allow, is an error with
 file, line and what is allowed; the exit code is 1 then.
 """
@@ -22,18 +22,25 @@ C_LIBRARIES = {"CArchive", "CSodium", "CYAML", "CZstd"}
 ALLOWED = {
     "SystemIO": LIBC,
     "Codecs": C_LIBRARIES | {"Glibc"},
-    "SandboxModel": {"SystemIO"},
+    "SandboxModel": {"Codecs", "SystemIO"},
     "PolicyEngine": {"Codecs", "SandboxModel"},
-    "ArchiveStore": {"Codecs", "SystemIO"},
     "BuiltinPolicies": set(),
+    "RecoverScript": set(),
+    "ArchiveStore": {"Codecs", "RecoverScript", "SystemIO"},
+    "DatabaseCapture": {"SystemIO"},
     "SampleDevice": {"SandboxModel", "SystemIO"},
-    "Lifecycle": {"ArchiveStore", "Codecs", "PolicyEngine", "SandboxModel", "SystemIO"},
+    "Lifecycle": {
+        "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
+    },
     "SandboxCommands": {
         "ArchiveStore", "ArgumentParser", "BuiltinPolicies", "Codecs", "FoundationEssentials",
         "Lifecycle", "PolicyEngine", "SampleDevice", "SandboxModel", "SystemIO",
     },
     "sandboxctl": {"SandboxCommands"},
 }
+
+# Modules that lie beside what they embed.
+OUTSIDE = {"policies": "BuiltinPolicies", "Tools": "RecoverScript"}
 
 # Modules of C, which import nothing.
 OF_C = C_LIBRARIES | {"CLinux"}
@@ -79,9 +86,9 @@ def module_folders(package):
         for folder in sorted(sources.iterdir()):
             if folder.is_dir():
                 yield folder.name, folder
-    policies = package / "policies"
-    if any(policies.rglob("*.swift")):
-        yield "BuiltinPolicies", policies
+    for name, module in OUTSIDE.items():
+        if any((package / name).rglob("*.swift")):
+            yield module, package / name
 
 
 def problems(package):

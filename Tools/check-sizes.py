@@ -15,8 +15,8 @@ LIMIT = 400
 
 
 def sizes(package):
-    """Each Swift file below Sources and policies with its number of lines."""
-    for top in ("Sources", "policies"):
+    """Each Swift file below Sources, Tools and policies with its number of lines."""
+    for top in ("Sources", "Tools", "policies"):
         for file in sorted((package / top).rglob("*.swift")):
             yield file, len(file.read_bytes().splitlines())
 

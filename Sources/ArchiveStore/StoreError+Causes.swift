@@ -12,12 +12,12 @@ extension StoreError {
       error.reason, hint: error.hint, cause: error)
   }
 
-  /// Bytes that could not be decoded, or a value that could not be encoded.
+  /// Bytes that could not be decoded, or a value that could not be encoded. What a codec does not
+  /// take is damage, too, and costs the object alone: objects name their versions themselves.
   static func codec(_ error: CodecError, _ subject: String) -> StoreError {
     let code: Code =
       switch error.kind {
-      case .malformed, .truncated, .limit: .damaged
-      case .unsupported: .unsupported
+      case .malformed, .truncated, .limit, .unsupported: .damaged
       case .unrepresentable: .invalid
       case .library: .system
       }

@@ -8,12 +8,15 @@
 #include <stdlib.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/statfs.h>
 #include <sys/statvfs.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>
 #include <sys/xattr.h>
+#include <time.h>
 #include <unistd.h>
 
 #define CL_RETRY(expression)                                                                       \
@@ -91,33 +94,6 @@ long cl_look(int folder, const char *name, struct cl_status *out) {
   return status(folder, name, AT_SYMLINK_NOFOLLOW, STATX_BASIC_STATS, out);
 }
 
-long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
-                     struct cl_status *out) {
-  struct stat s;
-  long r = CL_RETRY(fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW | AT_NO_AUTOMOUNT));
-  if (r < 0) return r;
-  if (s.st_dev != device || s.st_ino != inode) {
-    r = cl_look(folder, name, out);
-    return r < 0 ? r : 1;
-  }
-  out->inode = s.st_ino;
-  out->device = s.st_dev;
-  out->special_device = s.st_rdev;
-  out->size = s.st_size;
-  out->blocks = s.st_blocks;
-  out->mtime = s.st_mtim.tv_sec;
-  out->mtime_ns = s.st_mtim.tv_nsec;
-  out->ctime = s.st_ctim.tv_sec;
-  out->ctime_ns = s.st_ctim.tv_nsec;
-  out->mode = s.st_mode;
-  out->uid = s.st_uid;
-  out->gid = s.st_gid;
-  out->links = s.st_nlink;
-  out->mount_root = 0;
-  out->has_btime = 0;
-  return 0;
-}
-
 long cl_list(int fd, void *into, size_t count) {
   return CL_RETRY(syscall(SYS_getdents64, fd, into, count));
 }
@@ -130,6 +106,9 @@ long cl_unlink(int folder, const char *name, int flags) {
 // Renames; with no_replace nonzero an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace) {
   return CL_RETRY(renameat2(from, name, to, as, no_replace ? RENAME_NOREPLACE : 0));
+}
+long cl_exchange(int from, const char *name, int to, const char *other) {
+  return CL_RETRY(renameat2(from, name, to, other, RENAME_EXCHANGE));
 }
 long cl_link(int from, const char *name, int to, const char *as) {
   return CL_RETRY(linkat(from, name, to, as, 0));
@@ -159,30 +138,36 @@ long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns) {
   return CL_RETRY(futimens(fd, times));
 }
 
-long cl_list_attributes(const char *path, int follow, void *into, size_t count) {
-  return CL_RETRY(follow ? listxattr(path, into, count) : llistxattr(path, into, count));
-}
-long cl_get_attribute(const char *path, int follow, const char *key, void *into, size_t count) {
-  return CL_RETRY(follow ? getxattr(path, key, into, count)
-                         : lgetxattr(path, key, into, count));
-}
-long cl_set_attribute(const char *path, int follow, const char *key, const void *from,
-                      size_t count) {
-  return CL_RETRY(follow ? setxattr(path, key, from, count, 0)
-                         : lsetxattr(path, key, from, count, 0));
-}
-long cl_remove_attribute(const char *path, int follow, const char *key) {
-  return CL_RETRY(follow ? removexattr(path, key) : lremovexattr(path, key));
-}
 long cl_flags(int fd) {
   int flags = 0;
   long r = CL_RETRY(ioctl(fd, FS_IOC_GETFLAGS, &flags));
   return r < 0 ? r : (long)flags;
 }
+long cl_set_flags(int fd, int flags) { return CL_RETRY(ioctl(fd, FS_IOC_SETFLAGS, &flags)); }
 long cl_lock(int fd, int exclusive, int wait) {
   return CL_RETRY(flock(fd, (exclusive ? LOCK_EX : LOCK_SH) | (wait ? 0 : LOCK_NB)));
 }
+// Locks of a range of bytes that belong to the open file description: `type` is F_RDLCK or F_UNLCK.
+long cl_lock_range(int fd, int type, int64_t start, int64_t length) {
+  struct flock lock = {
+      .l_type = (short)type, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+  return CL_RETRY(fcntl(fd, F_OFD_SETLK, &lock));
+}
+// Whether someone else holds a lock of any kind on one of these bytes: 1 or 0.
+long cl_range_is_locked(int fd, int64_t start, int64_t length) {
+  struct flock lock = {
+      .l_type = F_WRLCK, .l_whence = SEEK_SET, .l_start = start, .l_len = length};
+  long r = CL_RETRY(fcntl(fd, F_OFD_GETLK, &lock));
+  return r < 0 ? r : lock.l_type != F_UNLCK;
+}
+// Makes the file share all blocks of another (FICLONE).
+long cl_clone(int to, int from) { return CL_RETRY(ioctl(to, FICLONE, from)); }
+long cl_unlock(int fd) { return CL_RETRY(flock(fd, LOCK_UN)); }
 long cl_random(void *into, size_t count) { return CL_RETRY(getrandom(into, count, 0)); }
+
+long cl_can_change(int folder) {
+  return CL_RETRY(faccessat(folder, ".", W_OK | X_OK, AT_EACCESS));
+}
 
 // Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
 long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
@@ -193,6 +178,32 @@ long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
   *total = (uint64_t)v.f_blocks * v.f_frsize;
   *inodes = v.f_favail;
   return 0;
+}
+
+// Whether another machine's clock may give the files' times: network file systems by their magic
+// numbers (statfs(2)), FUSE among them, behind which one may stand.
+long cl_is_remote(int fd) {
+  static const unsigned long remote[] = {
+      0x6969 /* NFS */,     0x517b /* SMB */,       0xfe534d42 /* SMB2 */, 0xff534d42 /* CIFS */,
+      0x01021997 /* 9P */,  0x00c36400 /* Ceph */,  0x5346414f /* AFS */,  0x6b414653 /* kAFS */,
+      0x73757245 /* Coda */, 0x65735546 /* FUSE */, 0x0bd00bd0 /* Lustre */};
+  struct statfs s;
+  long r = CL_RETRY(fstatfs(fd, &s));
+  if (r < 0) return r;
+  for (size_t i = 0; i < sizeof remote / sizeof *remote; i++) {
+    if (remote[i] == ((unsigned long)s.f_type & 0xffffffff)) return 1;
+  }
+  return 0;
+}
+
+long cl_memory_file(const char *name) { return CL_RETRY(memfd_create(name, MFD_CLOEXEC)); }
+
+
+// Waits; goes on waiting when a signal interrupts.
+void cl_pause(int64_t nanoseconds) {
+  struct timespec left = {nanoseconds / 1000000000, nanoseconds % 1000000000};
+  while (nanosleep(&left, &left) < 0 && errno == EINTR) {
+  }
 }
 
 long cl_terminal_columns(int fd) {

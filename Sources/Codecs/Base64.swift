@@ -1,4 +1,5 @@
-/// Base64 with padding (RFC 4648, section 4), for bytes in JSON that are not UTF-8.
+/// Base64 with padding (RFC 4648, section 4): for bytes in JSON that are not UTF-8, and for property
+/// lists.
 public enum Base64 {
   private static let alphabet = Array(
     "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
@@ -22,22 +23,31 @@ public enum Base64 {
     return String(decoding: text, as: UTF8.self)
   }
 
-  /// The bytes of a text; nothing when it is not exactly what `encode` gives.
-  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+  /// The bytes of a text; nothing when it is not exactly what `encode` gives. With `strayBits` the
+  /// last character may have bits that mean nothing, as some encoders leave them.
+  public static func decode(
+    _ text: some Collection<UInt8>, strayBits: Bool = false
+  ) -> [UInt8]? {
     var bytes: [UInt8] = []
-    var pending: UInt32 = 0
-    var bits: UInt32 = 0
+    var (pending, bits, pads) = (UInt32(0), UInt32(0), 0)
     for character in text {
-      if character == padding { break }
-      guard let value = value(character) else { return nil }
+      if character == padding {
+        pads += 1
+        continue
+      }
+      guard pads == 0, let value = value(character) else { return nil }
       pending = pending << 6 | value
       bits += 6
       if bits >= 8 {
         bits -= 8
         bytes.append(UInt8(truncatingIfNeeded: pending >> bits))
+        pending &= (1 << bits) - 1
       }
     }
-    return encode(bytes).utf8.elementsEqual(text) ? bytes : nil
+    guard (bits, pads) == (0, 0) || (bits, pads) == (4, 2) || (bits, pads) == (2, 1) else {
+      return nil
+    }
+    return pending == 0 || strayBits ? bytes : nil
   }
 
   private static func value(_ character: UInt8) -> UInt32? {

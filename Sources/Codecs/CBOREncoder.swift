@@ -82,7 +82,7 @@ public struct CBOREncoder: Sendable {
   }
 
   /// Writes an item that is encoded already, such as one that `CBORDecoder.item()` gave.
-  public mutating func encoded(_ item: [UInt8]) {
+  public mutating func encoded(_ item: some Collection<UInt8>) {
     precondition(!item.isEmpty, "an item has at least one byte")
     willWrite()
     bytes.append(contentsOf: item)

@@ -26,6 +26,18 @@ public struct Digest: Hashable, Sendable {
   /// Makes a digest of 32 bytes; nothing when there are more or fewer.
   public init?(_ bytes: [UInt8]) { self.init(bytes.span) }
 
+  /// Makes a digest of the 32 bytes from `offset` on; they must be there.
+  public init(_ bytes: RawSpan, at offset: Int) {
+    precondition(offset >= 0 && bytes.byteCount - offset >= Self.byteCount)
+    self.init(
+      Self.word(bytes, offset), Self.word(bytes, offset + 8), Self.word(bytes, offset + 16),
+      Self.word(bytes, offset + 24))
+  }
+
+  private static func word(_ bytes: RawSpan, _ start: Int) -> UInt64 {
+    unsafe bytes.unsafeLoadUnaligned(fromByteOffset: start, as: UInt64.self).bigEndian
+  }
+
   private static func word(_ bytes: Span<UInt8>, _ start: Int) -> UInt64 {
     var word: UInt64 = 0
     for index in start..<(start + 8) { word = word << 8 | UInt64(bytes[index]) }
@@ -55,6 +67,9 @@ public struct Digest: Hashable, Sendable {
       buffer.append(UInt8(truncatingIfNeeded: word >> shift))
     }
   }
+
+  /// The first eight bytes as a number: enough to find damage by, not to name things by.
+  public var leadingWord: UInt64 { word0 }
 
   /// The first two bytes as a number, by which a table of digests fans out.
   public var prefix: UInt16 { UInt16(truncatingIfNeeded: word0 >> 48) }

@@ -10,6 +10,10 @@ public struct LifecycleError: Error, Sendable, CustomStringConvertible {
     case usage
     /// There is nothing of that name.
     case notFound
+    /// Another run that must not go on beside this one is going on.
+    case busy
+    /// The work was asked to end early.
+    case interrupted
     /// The operation was refused, or failed.
     case failed
   }

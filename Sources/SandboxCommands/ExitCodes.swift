@@ -19,7 +19,6 @@ enum ExitStatus: Int32, Error {
   case goalNotMet = 5
   case noRepository = 10
   case busy = 11
-  case wrongKey = 12
   case damaged = 13
   case interrupted = 130
 }
@@ -72,6 +71,8 @@ struct Failure {
   private static func status(_ kind: LifecycleError.Kind) -> ExitStatus {
     switch kind {
     case .usage: .wrongUsage
+    case .interrupted: .interrupted
+    case .busy: .busy
     case .notFound, .failed: .failed
     }
   }

@@ -42,25 +42,27 @@ extension SandboxctlCommand {
     do {
       command = try parseAsRoot(arguments)
     } catch {
-      return try answer(error, console)
+      return try answer(error, arguments, console)
     }
     if let command = command as? any SandboxCommand { return try command.run(console) }
     do {
       try command.run()
     } catch {
-      return try answer(error, console)
+      return try answer(error, arguments, console)
     }
     return .done
   }
 
   /// Help and versions are results; what is wrong with the words is a usage error.
-  private static func answer(_ error: any Error, _ console: Console) throws -> ExitStatus {
+  private static func answer(
+    _ error: any Error, _ arguments: [String], _ console: Console
+  ) throws -> ExitStatus {
     if exitCode(for: error) == .success {
+      if arguments.first == "help", let unknown = UnknownCommand(arguments) { throw unknown.error }
       try console.result(Examples.atEnd(of: fullMessage(for: error)))
       return .done
     }
-    let help = fullMessage(for: error).split(separator: "\n").last { $0.contains("--help") }
-    let hint = help.map { $0.trimmingPrefix("  ") }.map(String.init)
-    throw UsageError(message(for: error), hint: hint ?? "see 'sandboxctl --help'")
+    if let unknown = UnknownCommand(arguments) { throw unknown.error }
+    throw UsageError(parser: message(for: error), fullMessage(for: error))
   }
 }

@@ -24,7 +24,11 @@ struct SandboxctlCommand: ParsableCommand {
           name: "Everyday", subcommands: [BackupCommand.self, RestoreCommand.self]),
         CommandGroup(
           name: "Repository",
-          subcommands: [InitCommand.self, SnapshotsCommand.self, ListCommand.self]),
+          subcommands: [
+            InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
+            FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
+            CheckCommand.self,
+          ]),
         CommandGroup(
           name: "Device and policy",
           subcommands: [

@@ -6,14 +6,28 @@ public struct AtomicFile: ~Copyable {
   private let file: Descriptor
   private var isDone = false
 
+  private static let prefix = ".sandboxctl-"
+  private static let suffix = ".tmp"
+
+  /// Whether a name is that of such a temporary, which a program that was killed may have left.
+  public static func isTemporary(_ name: ByteString) -> Bool {
+    guard let text = name.utf8 else { return false }
+    return text.hasPrefix(prefix) && text.hasSuffix(suffix)
+  }
+
   /// Begins a file in `folder`, under a temporary name that nobody else uses.
   public init(in folder: borrowing Folder, permissions: UInt16 = 0o666) throws(SystemError) {
-    let name = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8) + ".tmp")
+    let name = Self.temporaryName()
     let place = try folder.duplicate()
     let created = try place.create(name, permissions: permissions)
     self.folder = place
     temporary = name
     file = created
+  }
+
+  /// A name that nobody else uses.
+  static func temporaryName() -> ByteString {
+    ByteString(prefix + Host.randomHex(bytes: 8) + suffix)
   }
 
   deinit {
@@ -24,14 +38,15 @@ public struct AtomicFile: ~Copyable {
   public func write(_ bytes: borrowing [UInt8]) throws(SystemError) { try file.write(bytes) }
 
   /// Makes the content durable, gives it its name and makes the name durable. With `replacing`
-  /// false a file that is there already is an error.
+  /// false a file that is there already is an error. With `durably` false nothing waits for the
+  /// disk, and after a crash of the machine the file may be there and hold anything.
   public consuming func commit(
-    as name: ByteString, replacing: Bool = true
+    as name: ByteString, replacing: Bool = true, durably: Bool = true
   ) throws(SystemError) {
-    try file.sync()
+    if durably { try file.sync() }
     try folder.rename(temporary, to: name, in: folder, replacing: replacing)
     isDone = true
-    try folder.sync()
+    if durably { try folder.sync() }
   }
 
   /// Writes a whole small file in one call.

@@ -44,6 +44,24 @@ public final class BoundedQueue<Element: Sendable>: Sendable {
     }
   }
 
+  /// Puts an element at the end if there is room at once; false when there is none, or when the
+  /// queue was closed.
+  public func offer(_ element: Element) -> Bool {
+    unsafe state.withLock { state, _ in
+      if unsafe state.pointee.isFull || state.pointee.isClosed { return false }
+      unsafe state.pointee.elements.append(element)
+      return true
+    }
+  }
+
+  /// Takes the first element, waiting for one at most so long; nil when none came.
+  public func take(waitingAtMost milliseconds: Int) -> Element? {
+    unsafe state.withLock(waitingAtMost: milliseconds) { state, wait in
+      while unsafe state.pointee.isWaitedFor { if !wait() { break } }
+      return unsafe state.pointee.take()
+    }
+  }
+
   /// Takes the first element, waiting for one; nil when the queue is closed and empty.
   public func take() -> Element? {
     unsafe state.withLock { state, wait in

@@ -3,6 +3,7 @@ extension ByteString: CustomStringConvertible {
   /// are not UTF-8 are escaped (`\n`, `\u{202e}`, `\\`, `\xff`), so that a name can neither break a
   /// line of output nor pass for another.
   public var description: String {
+    if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
     var text = ""
     var rest = bytes
     while !rest.isEmpty {
@@ -15,6 +16,11 @@ extension ByteString: CustomStringConvertible {
       }
     }
     return text
+  }
+
+  /// Whether a byte is a printable character of ASCII that stands for itself.
+  private static func isPlain(_ byte: UInt8) -> Bool {
+    (0x20...0x7e).contains(byte) && byte != UInt8(ascii: "\\")
   }
 
   private static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {

@@ -14,7 +14,11 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
     unsafe mutex = .allocate(capacity: 1)
     unsafe condition = .allocate(capacity: 1)
     unsafe pthread_mutex_init(mutex, nil)
-    unsafe pthread_cond_init(condition, nil)
+    var attributes = pthread_condattr_t()
+    unsafe pthread_condattr_init(&attributes)
+    unsafe pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC)
+    unsafe pthread_cond_init(condition, &attributes)
+    unsafe pthread_condattr_destroy(&attributes)
   }
 
   deinit {
@@ -36,5 +40,21 @@ final class ConditionLock<Value: Sendable>: @unchecked Sendable {
       unsafe pthread_mutex_unlock(mutex)
     }
     return unsafe body(value) { unsafe pthread_cond_wait(condition, mutex) }
+  }
+
+  /// The same with an end to all waiting: `wait` gives false once `milliseconds` have passed since
+  /// the call.
+  func withLock<Result>(
+    waitingAtMost milliseconds: Int,
+    _ body: (_ value: UnsafeMutablePointer<Value>, _ wait: () -> Bool) -> Result
+  ) -> Result {
+    var end = timespec()
+    _ = unsafe clock_gettime(CLOCK_MONOTONIC, &end)
+    let nanoseconds = Int(end.tv_nsec) + milliseconds % 1000 * 1_000_000
+    end.tv_sec += milliseconds / 1000 + nanoseconds / 1_000_000_000
+    end.tv_nsec = nanoseconds % 1_000_000_000
+    return unsafe withLock { value, _ in
+      unsafe body(value) { unsafe pthread_cond_timedwait(condition, mutex, &end) == 0 }
+    }
   }
 }

@@ -94,6 +94,20 @@ extension Descriptor {
     }
   }
 
+  /// Writes all bytes from the file's byte `offset` on; where the file ends before, a hole is left.
+  public func write(_ bytes: borrowing [UInt8], at offset: UInt64) throws(SystemError) {
+    var written = 0
+    while written < bytes.count {
+      written += try SystemError.check(.write, name) {
+        unsafe bytes.withUnsafeBytes {
+          unsafe cl_pwrite(
+            raw, $0.baseAddress?.advanced(by: written), $0.count - written,
+            Int64(clamping: offset) + Int64(written))
+        }
+      }
+    }
+  }
+
   /// Writes all bytes of a span behind those written before.
   public func write(_ span: Span<UInt8>) throws(SystemError) {
     var written = 0
@@ -101,6 +115,20 @@ extension Descriptor {
       written += try SystemError.check(.write, name) {
         unsafe span.withUnsafeBytes {
           unsafe cl_write(raw, $0.baseAddress?.advanced(by: written), $0.count - written)
+        }
+      }
+    }
+  }
+
+  /// Writes all bytes of a span at `offset`; the place of the next `write` stays where it is.
+  public func write(_ span: Span<UInt8>, at offset: UInt64) throws(SystemError) {
+    var written = 0
+    while written < span.count {
+      written += try SystemError.check(.write, name) {
+        unsafe span.withUnsafeBytes {
+          unsafe cl_pwrite(
+            raw, $0.baseAddress?.advanced(by: written), $0.count - written,
+            Int64(clamping: offset) + Int64(written))
         }
       }
     }

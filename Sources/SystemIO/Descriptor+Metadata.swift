@@ -19,6 +19,23 @@ extension Descriptor {
     }
   }
 
+  /// Whether the volume is another machine's, whose clock may give the files' times.
+  public func isRemote() throws(SystemError) -> Bool {
+    try SystemError.check(.space, name) { cl_is_remote(raw) } != 0
+  }
+
+  /// The flags of the file that chattr(1) sets: those of `FileFlags.kept`. Nil where the file system
+  /// or the kind of file has none.
+  public func flags() throws(SystemError) -> UInt32? {
+    do {
+      let flags = try SystemError.check(.readFlags, name) { cl_flags(raw) }
+      return UInt32(truncatingIfNeeded: flags) & FileFlags.kept
+    } catch {
+      if error.isUnsupported { return nil }
+      throw error
+    }
+  }
+
   /// The volume's free space.
   public func space() throws(SystemError) -> VolumeSpace {
     var (available, total, inodes): (UInt64, UInt64, UInt64) = (0, 0, 0)
@@ -35,4 +52,34 @@ public struct VolumeSpace: Hashable, Sendable {
   public let total: UInt64
   /// Files that can still be made; 0 also where the file system does not count them.
   public let availableInodes: UInt64
+}
+
+/// The bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).
+public enum FileFlags {
+  /// Those that a user sets and that mean the same on every file system: the others tell how a file
+  /// system keeps the file.
+  public static let kept: UInt32 =
+    secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
+    | noAccessTime | noCompression | journalData | noTail | synchronousFolder | topFolder
+    | noCopyOnWrite
+
+  /// May not be changed, renamed or removed.
+  public static let immutable: UInt32 = 0x10
+  /// May only be appended to.
+  public static let append: UInt32 = 0x20
+  /// Left out by dump(8).
+  public static let noDump: UInt32 = 0x40
+  /// Reading does not set the time of access.
+  public static let noAccessTime: UInt32 = 0x80
+
+  private static let secureDeletion: UInt32 = 0x1
+  private static let undelete: UInt32 = 0x2
+  private static let compressed: UInt32 = 0x4
+  private static let synchronous: UInt32 = 0x8
+  private static let noCompression: UInt32 = 0x400
+  private static let journalData: UInt32 = 0x4000
+  private static let noTail: UInt32 = 0x8000
+  private static let synchronousFolder: UInt32 = 0x10000
+  private static let topFolder: UInt32 = 0x20000
+  private static let noCopyOnWrite: UInt32 = 0x80_0000
 }

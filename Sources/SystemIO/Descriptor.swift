@@ -27,6 +27,17 @@ public struct Descriptor: ~Copyable, Sendable {
     return Descriptor(adopting: Int32(raw), name: path)
   }
 
+  /// Makes a file without a name, in memory, that goes when it is closed.
+  public static func inMemory(_ bytes: [UInt8]) throws(SystemError) -> Descriptor {
+    let name: ByteString = "memory"
+    let raw = try SystemError.check(.create, name) {
+      unsafe name.withCString { unsafe cl_memory_file($0) }
+    }
+    let file = Descriptor(adopting: Int32(raw), name: name)
+    try file.write(bytes)
+    return file
+  }
+
   /// Closes, and tells of an error that only comes to light then, as on network file systems.
   public consuming func close() throws(SystemError) {
     let result = cl_close(raw)

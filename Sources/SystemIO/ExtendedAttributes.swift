@@ -1,25 +1,18 @@
 internal import CLinux
 internal import Glibc
 
-/// Extended attributes of an open file or folder, or of a folder's child without opening it.
-///
-/// Calls go by `/proc/self/fd`, the only way to a child's attributes that needs neither a path that
-/// may change meanwhile nor permission to open the child. So they are good only as long as that
-/// file or folder is open.
+/// Extended attributes of an open file or folder, or of a folder's child without opening it; good
+/// only as long as that file or folder is open.
 public struct ExtendedAttributes: Sendable {
-  let path: ByteString
-  /// 1 for what is open, as its entry in `/proc` is a link to it; 0 for a child, which may be a link.
-  let follow: Int32
+  let raw: Int32
+  /// The child's name; nil for what is open itself.
+  let child: ByteString?
+  /// The path that errors bear.
   let name: ByteString
 
-  init(of raw: Int32, child: ByteString?, name: ByteString) {
-    var path = "/proc/self/fd/\(raw)".utf8.map { $0 }
-    if let child {
-      path.append(ByteString.slash)
-      path.append(contentsOf: child.bytes)
-    }
-    self.path = ByteString(path)
-    follow = child == nil ? 1 : 0
+  init(of raw: Int32, child: ByteString? = nil, name: ByteString) {
+    self.raw = raw
+    self.child = child
     self.name = name
   }
 
@@ -27,8 +20,9 @@ public struct ExtendedAttributes: Sendable {
   public func names() throws(SystemError) -> [ByteString] {
     do {
       let list = try unsafe sized { into, count in
-        unsafe path.withCString { unsafe cl_list_attributes($0, follow, into, count) }
+        unsafe withChild { unsafe cl_list_attributes(raw, $0, into, count) }
       }
+      if list.isEmpty { return [] }
       return list.split(separator: 0).map { ByteString($0) }.sorted()
     } catch {
       if error.isUnsupported { return [] }
@@ -40,8 +34,8 @@ public struct ExtendedAttributes: Sendable {
   public func value(of key: ByteString) throws(SystemError) -> [UInt8]? {
     do {
       return try unsafe sized { into, count in
-        unsafe path.withCString { path in
-          unsafe key.withCString { unsafe cl_get_attribute(path, follow, $0, into, count) }
+        unsafe withChild { child in
+          unsafe key.withCString { unsafe cl_get_attribute(raw, child, $0, into, count) }
         }
       }
     } catch {
@@ -53,10 +47,10 @@ public struct ExtendedAttributes: Sendable {
   /// Sets an attribute.
   public func set(_ key: ByteString, to value: [UInt8]) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {
-      unsafe path.withCString { path in
+      unsafe withChild { child in
         unsafe key.withCString { key in
           unsafe value.withUnsafeBytes {
-            unsafe cl_set_attribute(path, follow, key, $0.baseAddress, $0.count)
+            unsafe cl_set_attribute(raw, child, key, $0.baseAddress, $0.count)
           }
         }
       }
@@ -66,10 +60,16 @@ public struct ExtendedAttributes: Sendable {
   /// Removes an attribute.
   public func remove(_ key: ByteString) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {
-      unsafe path.withCString { path in
-        unsafe key.withCString { unsafe cl_remove_attribute(path, follow, $0) }
+      unsafe withChild { child in
+        unsafe key.withCString { unsafe cl_remove_attribute(raw, child, $0) }
       }
     }
+  }
+
+  /// Calls `body` with the child's name, as the kernel takes it.
+  private func withChild(_ body: (UnsafePointer<CChar>?) -> Int) -> Int {
+    guard let child else { return body(nil) }
+    return unsafe child.withCString { unsafe body($0) }
   }
 
   /// Asks for a value whose size is not known: a first try into 512 bytes, which most values fit;
@@ -96,6 +96,6 @@ public struct ExtendedAttributes: Sendable {
 extension Descriptor {
   /// The extended attributes of the open file.
   public var attributes: ExtendedAttributes {
-    ExtendedAttributes(of: raw, child: nil, name: name)
+    ExtendedAttributes(of: raw, name: name)
   }
 }

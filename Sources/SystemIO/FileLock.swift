@@ -19,4 +19,8 @@ public struct FileLock: ~Copyable, Sendable {
     }
     self.file = file
   }
+
+  /// Gives the lock back itself: a program that another thread is just starting still has a copy of
+  /// the descriptor, which would keep the lock until that program runs.
+  deinit { _ = cl_unlock(file.raw) }
 }

@@ -52,6 +52,27 @@ public struct FileStatus: Hashable, Sendable {
   /// The time of birth, where the file system keeps it; a walk does not ask for it.
   public let born: Timestamp?
 
+  /// Makes the status of a file that is nowhere.
+  public init(
+    _ kind: FileKind, permissions: UInt16 = 0o644, user: UInt32 = 0, group: UInt32 = 0,
+    links: UInt32 = 1, identity: FileIdentity, size: UInt64 = 0, modified: Timestamp,
+    changed: Timestamp
+  ) {
+    self.kind = kind
+    self.permissions = permissions
+    self.user = user
+    self.group = group
+    self.links = links
+    self.identity = identity
+    self.size = size
+    self.modified = modified
+    self.changed = changed
+    isMountPoint = false
+    allocated = size
+    specialDevice = 0
+    born = nil
+  }
+
   /// Takes over what the kernel said; a kind that Linux does not have becomes a special file.
   init(_ raw: cl_status) {
     kind = FileKind(mode: raw.mode) ?? .characterDevice

@@ -2,6 +2,21 @@ internal import CLinux
 internal import Glibc
 
 extension Folder {
+  /// Makes a file without a name that only this program's user can read: it is gone when it is closed,
+  /// however the program ends.
+  public func createUnnamed() throws(SystemError) -> Descriptor {
+    do {
+      return try opened(".", .create, flags: O_RDWR | cl_unnamed, permissions: 0o600)
+    } catch {
+      guard error.isUnsupported || error.number == EISDIR || error.isAbsent else { throw error }
+    }
+    // A file system that knows no files without names: it has one for a moment.
+    let name = AtomicFile.temporaryName()
+    let file = try create(name, permissions: 0o600)
+    try remove(name)
+    return file
+  }
+
   /// Makes a child folder, or takes the one that is there, and opens it.
   public func makeFolder(
     _ name: ByteString, permissions: UInt16 = 0o777
@@ -13,6 +28,9 @@ extension Folder {
     }
     return try folder(name)
   }
+
+  /// Whether this user may make and remove names in the folder.
+  public var canBeChanged: Bool { cl_can_change(raw) == 0 }
 
   /// Makes a child folder; what is there already is refused.
   public func createFolder(
@@ -69,6 +87,17 @@ extension Folder {
     }
   }
 
+  /// Swaps a child with the child `other` of `folder`, whatever kinds of things they are, in one
+  /// step; not every file system can.
+  public func exchange(
+    _ name: ByteString, with other: ByteString, in folder: borrowing Folder
+  ) throws(SystemError) {
+    let to = folder.raw
+    _ = try unsafe call(.rename, name) { name in
+      unsafe other.withCString { unsafe cl_exchange(raw, name, to, $0) }
+    }
+  }
+
   /// Removes a child that is no folder.
   public func remove(_ name: ByteString) throws(SystemError) {
     _ = try unsafe call(.remove, name) { unsafe cl_unlink(raw, $0, 0) }
@@ -118,6 +147,9 @@ extension Folder {
 
   /// Makes everything durable that was written to the folder's volume.
   public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
+
+  /// Whether the folder's volume is another machine's, whose clock may give the files' times.
+  public func isRemote() throws(SystemError) -> Bool { try descriptor.isRemote() }
 
   /// The free space of the folder's volume.
   public func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }

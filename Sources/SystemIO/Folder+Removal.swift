@@ -59,18 +59,19 @@ private struct Removal: ~Copyable {
   }
 
   private mutating func emptyFolderInHand(depth: Int) throws(SystemError) {
-    let children = try ladder.withFolder { folder throws(SystemError) in try folder.children() }
-    for (name, isFolder) in children {
-      if isFolder {
-        steps.append(.empty(name, depth: depth))
-        continue
+    let (folders, failures) = try ladder.withFolder { folder throws(SystemError) in
+      var (folders, failures): ([Step], [SystemError]) = ([], [])
+      for (name, isFolder) in try folder.children() {
+        if isFolder {
+          folders.append(.empty(name, depth: depth))
+          continue
+        }
+        do throws(SystemError) { try folder.remove(name) } catch { failures.append(error) }
       }
-      do throws(SystemError) {
-        try ladder.withFolder { folder throws(SystemError) in try folder.remove(name) }
-      } catch {
-        note(error)
-      }
+      return (folders, failures)
     }
+    steps += folders
+    for error in failures { note(error) }
   }
 
   private mutating func note(_ error: SystemError) {

@@ -66,6 +66,12 @@ public struct Folder: ~Copyable, Sendable {
     return try opened(name, .open, flags: flags, permissions: 0)
   }
 
+  /// Opens a child file for writing. A link is refused, and nothing is made.
+  public func fileForWriting(_ name: ByteString) throws(SystemError) -> Descriptor {
+    let flags = O_WRONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    return try opened(name, .open, flags: flags, permissions: 0)
+  }
+
   /// Makes a new child file and opens it for writing; what is there already is refused.
   public func create(
     _ name: ByteString, permissions: UInt16 = 0o666
@@ -82,7 +88,7 @@ public struct Folder: ~Copyable, Sendable {
     return try opened(name, .create, flags: flags, permissions: permissions)
   }
 
-  private func opened(
+  func opened(
     _ name: ByteString, _ operation: SystemError.Operation, flags: Int32, permissions: UInt16
   ) throws(SystemError) -> Descriptor {
     let raw = try unsafe call(operation, name) {
@@ -128,6 +134,9 @@ public struct Folder: ~Copyable, Sendable {
     }
     return ByteString(buffer.prefix(count))
   }
+
+  /// The flags of the folder itself (`Descriptor.flags()`).
+  public func flags() throws(SystemError) -> UInt32? { try descriptor.flags() }
 
   /// The extended attributes of the folder itself.
   public var attributes: ExtendedAttributes { descriptor.attributes }

@@ -11,6 +11,31 @@ public struct CalendarTime: Hashable, Sendable {
   public let minute: Int
   /// 0 to 60.
   public let second: Int
+
+  /// Makes a time of its parts.
+  public init(year: Int, month: Int, day: Int, hour: Int, minute: Int, second: Int) {
+    self.year = year
+    self.month = month
+    self.day = day
+    self.hour = hour
+    self.minute = minute
+    self.second = second
+  }
+
+  /// Whether a calendar has that day and a clock that time.
+  public var exists: Bool {
+    guard let moment = Timestamp(self, isUTC: true) else { return false }
+    var seconds = time_t(moment.seconds)
+    var parts = unsafe tm()
+    guard unsafe gmtime_r(&seconds, &parts) != nil else { return false }
+    return unsafe CalendarTime(parts) == self
+  }
+
+  fileprivate init(_ parts: tm) {
+    unsafe self.init(
+      year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
+      hour: Int(parts.tm_hour), minute: Int(parts.tm_min), second: Int(parts.tm_sec))
+  }
 }
 
 extension Timestamp {
@@ -19,8 +44,20 @@ extension Timestamp {
     var seconds = time_t(seconds)
     var parts = unsafe tm()
     guard unsafe localtime_r(&seconds, &parts) != nil else { return nil }
-    return unsafe CalendarTime(
-      year: Int(parts.tm_year) + 1900, month: Int(parts.tm_mon) + 1, day: Int(parts.tm_mday),
-      hour: Int(parts.tm_hour), minute: Int(parts.tm_min), second: Int(parts.tm_sec))
+    return unsafe CalendarTime(parts)
+  }
+
+  /// The moment that a calendar and a clock show in this host's time zone, or in UTC. Parts that are
+  /// too large go over into the next: the 32nd of March is the 1st of April.
+  public init?(_ time: CalendarTime, isUTC: Bool = false) {
+    var parts = unsafe tm()
+    guard let year = Int32(exactly: time.year - 1900), let month = Int32(exactly: time.month - 1),
+      let day = Int32(exactly: time.day), let hour = Int32(exactly: time.hour),
+      let minute = Int32(exactly: time.minute), let second = Int32(exactly: time.second)
+    else { return nil }
+    unsafe (parts.tm_year, parts.tm_mon, parts.tm_mday) = (year, month, day)
+    unsafe (parts.tm_hour, parts.tm_min, parts.tm_sec) = (hour, minute, second)
+    unsafe parts.tm_isdst = -1
+    self.init(seconds: Int64(isUTC ? unsafe timegm(&parts) : unsafe mktime(&parts)))
   }
 }

@@ -17,6 +17,11 @@ public enum Host {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1_000_000_000
   }
 
+  /// Lets this thread wait.
+  public static func pause(seconds: Double) {
+    if seconds > 0 { cl_pause(Int64(seconds * 1_000_000_000)) }
+  }
+
   /// The host's name, as `uname(2)` gives it.
   public static var name: String {
     var names = utsname()
@@ -33,6 +38,14 @@ public enum Host {
     else { return nil }
     let id = bytes.prefix { $0 != UInt8(ascii: "\n") }
     return id.isEmpty ? nil : String(decoding: id, as: UTF8.self)
+  }
+
+  /// What tells this run of the kernel from every other; nil where the kernel does not say.
+  public static var bootID: String? {
+    guard let file = try? Descriptor.open(path: "/proc/sys/kernel/random/boot_id"),
+      let bytes = try? file.readAll(limit: 4096), bytes.count >= 36
+    else { return nil }
+    return String(decoding: bytes.prefix(36), as: UTF8.self)
   }
 
   /// The user id that calls to the system are made with.
@@ -67,6 +80,14 @@ public enum Host {
     let bytes = unsafe ByteString(
       UnsafeBufferPointer(start: value, count: strlen(value)).map { UInt8(bitPattern: $0) })
     return bytes.isEmpty ? nil : bytes
+  }
+
+  /// The user's folder of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`; nil when the
+  /// environment names neither by an absolute path.
+  public static var cacheFolder: ByteString? {
+    if let named = environment("XDG_CACHE_HOME"), named.isAbsolute { return named }
+    guard let home = environment("HOME"), home.isAbsolute else { return nil }
+    return home.appending(".cache")
   }
 
   /// The working directory.

@@ -41,6 +41,12 @@ public final class StandardStream {
     if buffer.count >= 64 * 1024 { try flush() }
   }
 
+  /// Appends bytes that lie together.
+  public func write(_ bytes: Span<UInt8>) throws(SystemError) {
+    unsafe bytes.withUnsafeBufferPointer { unsafe buffer.append(contentsOf: $0) }
+    if buffer.count >= 64 * 1024 { try flush() }
+  }
+
   /// Writes what has gathered.
   public func flush() throws(SystemError) {
     var written = 0

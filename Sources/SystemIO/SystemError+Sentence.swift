@@ -25,7 +25,9 @@ extension SystemError: CustomStringConvertible {
   public var isAbsent: Bool { number == ENOENT }
 
   /// Whether the thing was not there (any more).
-  public var isMissing: Bool { number == ENOENT || number == ENOTDIR }
+  public var isMissing: Bool { Self.isMissing(number) }
+
+  static func isMissing(_ number: Int32) -> Bool { number == ENOENT || number == ENOTDIR }
 
   /// Whether no further call on that volume can succeed either: it is full or cannot be written.
   public var endsEverything: Bool {
@@ -41,9 +43,14 @@ extension SystemError: CustomStringConvertible {
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 
   /// Whether the file system does not offer what was asked for.
-  public var isUnsupported: Bool {
+  public var isUnsupported: Bool { Self.isUnsupported(number) }
+
+  static func isUnsupported(_ number: Int32) -> Bool {
     number == EOPNOTSUPP || number == ENOSYS || number == ENOTTY || number == EINVAL
   }
+
+  /// Whether two things were on different volumes that have to be on one.
+  public var isOnAnotherVolume: Bool { number == EXDEV }
 
   /// Whether another program holds the lock.
   public var isBusy: Bool { number == EWOULDBLOCK }

@@ -21,7 +21,7 @@ public struct SystemError: Error, Hashable, Sendable {
 
   /// What a call does, in the words of a message and as the name of a fault point.
   public enum Operation: String, CaseIterable, Sendable {
-    case open, read, write, list, link, rename, remove, lock, map
+    case open, read, write, list, link, rename, remove, lock, map, clone
     case status = "look at"
     case close = "close"
     case create = "create"
@@ -38,9 +38,11 @@ public struct SystemError: Error, Hashable, Sendable {
     case readAttributes = "read the attributes of"
     case setAttributes = "set the attributes of"
     case readFlags = "read the flags of"
+    case setFlags = "set the flags of"
     case space = "ask for the free space of"
     case random = "get random bytes from"
     case startThread = "start a thread for"
+    case watchSignals = "watch the signals of"
   }
 }
 
@@ -55,6 +57,21 @@ extension SystemError {
     }
     let result = call()
     if result < 0 { throw SystemError(operation, path(), number: Int32(-result)) }
+    return result
+  }
+
+  /// The same for a question whose usual answer is no: the negative number of a failure that
+  /// `isAnswer` expects is given back, at no cost, instead of thrown.
+  @inline(__always)
+  static func ask(
+    _ operation: Operation, _ path: @autoclosure () -> ByteString, unless isAnswer: (Int32) -> Bool,
+    _ call: () -> Int
+  ) throws(SystemError) -> Int {
+    let injected = Faults.areArmed ? Faults.next(operation) : nil
+    let result = injected.map { -Int($0) } ?? call()
+    if result < 0, !isAnswer(Int32(-result)) {
+      throw SystemError(operation, path(), number: Int32(-result))
+    }
     return result
   }
 }

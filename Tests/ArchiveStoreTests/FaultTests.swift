@@ -13,6 +13,8 @@ final class WatchedStorage: Storage {
     var calls = 0
     var failing: Int?
     var staysBroken = false
+    /// Is told of each call before it is made.
+    var action: (@Sendable (String) -> Void)?
   }
 
   let inner: any Storage
@@ -24,6 +26,7 @@ final class WatchedStorage: Storage {
   var canRename: Bool { inner.canRename }
 
   func step(_ event: String) throws(StoreError) {
+    state.withLock(\.action)?(event)
     let fails = state.withLock { state in
       state.calls += 1
       state.events.append(event)

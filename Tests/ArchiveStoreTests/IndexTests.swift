@@ -190,14 +190,24 @@ import Testing
         kind: number % 2 == 0 ? .data : .tree,
         digest: Blake2b.hash(Array("\(number / 2)".utf8)))
     }
-    for id in ids { blobs.insert(id, length: 5) }
-    for id in ids { blobs.insert(id, length: 5) }
+    let inserted = ids.map { blobs.insert($0, length: 5) }
+    #expect(inserted.allSatisfy { $0 })
+    let again = ids.map { blobs.insert($0, length: 5) }
+    #expect(again.allSatisfy { !$0 })
     #expect(blobs.records.count == 5000)
+    #expect(blobs.unplaced == 5000)
     #expect(ids.allSatisfy { blobs.contains($0) })
     #expect(!blobs.contains(BlobID(kind: .list, digest: ids[0].digest)))
     blobs.place(ids[7], pack: 1, frame: 2, offset: 3)
     let record = blobs.records[7]
     #expect((record.pack, record.frame, record.offset) == (1, 2, 3))
     #expect(blobs.records[6].pack == RunBlobs.unplaced)
+    #expect(blobs.unplaced == 4999)
+    blobs.remove(packs: [1])
+    #expect(blobs.records.count == 4999)
+    #expect(ids.filter { blobs.contains($0) } == ids.filter { $0 != ids[7] })
+    #expect(blobs.generation == 1)
+    let isNew = blobs.insert(ids[7], length: 5)
+    #expect(isNew)
   }
 }

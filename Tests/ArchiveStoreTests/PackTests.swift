@@ -39,7 +39,9 @@ import Testing
     files.append(("folders/x/large", random.bytes(19 << 20)))
     files.append(("folders/x/base", ContentCutter.databaseMagic + random.bytes(5 << 20)))
     files.append(("folders/x/text", Array(String(repeating: "words ", count: 1 << 20).utf8)))
-    for file in files { _ = try session.storeFile(logicalPath: file.path, bytes: file.bytes) }
+    try session.withWriter { writer in
+      for file in files { _ = try writer.storeFile(logicalPath: file.path, bytes: file.bytes) }
+    }
     let attribute = try session.makeAttribute(name: "user.a", value: random.bytes(2000))
     let tree = try session.storeTree([
       TreeEntry(name: "x", node: .fifo, attributes: [attribute])

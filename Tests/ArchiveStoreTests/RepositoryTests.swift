@@ -32,8 +32,8 @@ import Testing
     let names = try FileManager.default.contentsOfDirectory(atPath: folder("repo")).sorted()
     #expect(
       names == [
-        "README.txt", "condemned", "index", "keys", "leases", "packs", "pins", "repository.json",
-        "reserve", "snapshots",
+        "README.txt", "condemned", "index", "keys", "leases", "packs", "pins", "recover.py",
+        "repository.json", "reserve", "snapshots",
       ])
     let packs = try FileManager.default.contentsOfDirectory(atPath: folder("repo/packs"))
     #expect(packs.sorted() == (0..<256).map { String(format: "%02x", $0) })

@@ -130,7 +130,8 @@ import Testing
 
   /// The bytes of lists, which are blobs too.
   private func listBytes(_ session: WritingSession) -> UInt64 {
-    session.packs.blobs.records.filter { $0.kind == .list }.reduce(0) { $0 + UInt64($1.length) }
+    session.known.records(ofPacks: [0, RunBlobs.unplaced]).filter { $0.kind == .list }
+      .reduce(0) { $0 + UInt64($1.length) }
   }
 
   @Test func theSameEntriesGiveTheSameTree() throws {
@@ -301,12 +302,13 @@ import Testing
 
   @Test func aFileIsFinishedBeforeTheNext() throws {
     let session = try repository.beginWriting()
+    let writer = try session.makeWriter()
     var late: FileWriter?
-    _ = try session.storeFile(logicalPath: "folders/x/a") { writer in
-      late = writer
-      let error = storeError { try session.storeFile(logicalPath: "folders/x/b", bytes: [1]) }
+    _ = try writer.storeFile(logicalPath: "folders/x/a") { file in
+      late = file
+      let error = storeError { try writer.storeFile(logicalPath: "folders/x/b", bytes: [1]) }
       #expect(error?.code == .invalid)
-      try writer.append([1, 2])
+      try file.append([1, 2])
     }
     #expect(storeError { try late?.append([3]) }?.code == .invalid)
     session.abandon()

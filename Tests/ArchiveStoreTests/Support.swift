@@ -111,14 +111,44 @@ extension Repository {
     -> StoredSnapshot
   {
     let session = try beginWriting()
+    let writer = try session.makeWriter()
     var entries: [TreeEntry] = []
     for file in files {
-      let content = try session.storeFile(
+      let content = try writer.storeFile(
         logicalPath: ByteString("folders/test/" + file.name), bytes: file.bytes)
       entries.append(TreeEntry(name: ByteString(file.name), node: .file(content)))
     }
+    try writer.flush()
     let tree = try session.storeTree(entries)
     return try session.finish(makeSnapshot(tree, sequence: sequence))
+  }
+}
+
+extension WritingSession {
+  /// Stores something by a writer of its own.
+  func withWriter<Value>(_ body: (ContentWriter) throws -> Value) throws -> Value {
+    let writer = try makeWriter()
+    let result = Result { try body(writer) }
+    try writer.flush()
+    return try result.get()
+  }
+
+  func storeFile(
+    logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
+  ) throws -> Content {
+    try withWriter { try $0.storeFile(logicalPath: logicalPath, hints: hints, body) }
+  }
+
+  func storeFile(logicalPath: ByteString, bytes: [UInt8]) throws -> Content {
+    try withWriter { try $0.storeFile(logicalPath: logicalPath, bytes: bytes) }
+  }
+
+  func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws -> BlobID {
+    try withWriter { try $0.storeBytes(bytes, kind: kind) }
+  }
+
+  func makeAttribute(name: ByteString, value: [UInt8]) throws -> Attribute {
+    try withWriter { try $0.makeAttribute(name: name, value: value) }
   }
 }
 
@@ -148,3 +178,19 @@ func storeError<Result>(_ body: () throws -> Result) -> StoreError? {
     return nil
   } catch { return error as? StoreError }
 }
+
+extension SeededBytes {
+  /// So many bytes of a seed.
+  static func some(seed: UInt64, count: Int) -> [UInt8] {
+    var random = SeededBytes(seed: seed)
+    return random.bytes(count)
+  }
+}
+
+extension Digest {
+  /// A digest of nothing that is stored.
+  static let some = Blake2b.hash(Array("nothing that is stored".utf8))
+}
+
+/// Lets other threads go on.
+func sleepShortly() { usleep(1000) }

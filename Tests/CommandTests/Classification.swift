@@ -9,6 +9,7 @@ struct ClassifiedEntry {
   /// Where it is.
   let realPath: ByteString
   let type: String
+  /// `-` for a container's root, which has none.
   let dataClass: String
   /// What becomes of it in a backup that is not encrypted: always, when-changed or never.
   let backup: String
@@ -30,7 +31,7 @@ struct ClassifiedEntry {
     }
     (self.path, self.realPath) = (path, realPath)
     type = try text("type")
-    dataClass = try text("class")
+    dataClass = object["class"] is NSNull ? "-" : try text("class")
     stored = try text("stored")
     if let byDestination = object["backup"] as? [String: String] {
       backup = byDestination["unencrypted"] ?? byDestination["default"] ?? ""

@@ -53,6 +53,15 @@ struct CommandLine {
     return outcome.output
   }
 
+  /// Runs a command that has to succeed on one processor, and so in one thread: what it stores lies
+  /// in the order of the names.
+  func succeedInOrder(_ line: String) throws {
+    let outcome = try run(line, under: ["taskset", "-c", "0"])
+    guard outcome.code == 0 else {
+      throw Program.Failure(description: "'\(line)' ended with \(outcome.code): \(outcome.errors)")
+    }
+  }
+
   /// Runs the program as a user without privileges; as the present one when that is not root.
   func runAsNobody(_ line: String) throws -> Program.Outcome {
     guard Host.userID == 0 else { return try run(line) }

@@ -25,6 +25,10 @@ struct CorpusTests {
     for pack in try cli.packs() { try Archive.check(pack) }
     _ = try cli.succeed("restore latest:folders/corpus --to back --repo repo")
     try TreeComparison.expectSame(cli.folder, "corpus", "back")
+    try cli.folder.folder.removeTree("back")
+    try Recover.succeed(cli, "repo verify --read-data")
+    try Recover.succeed(cli, "repo restore latest:folders/corpus --to back")
+    try TreeComparison.expectSame(cli.folder, "corpus", "back")
     let again = try cli.json("backup --layout folder --root corpus --repo repo --json")
     #expect(again["stored_bytes"] as? Int == 0)
   }

@@ -13,7 +13,7 @@ import Testing
     try cli.folder.write(random.bytes(3_000_000), at: "tree/b-second")
     try cli.folder.write("small", at: "tree/c-third")
     _ = try cli.succeed("init repo --plain")
-    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
     return cli
   }
 

@@ -45,12 +45,28 @@ struct Rig {
   /// Backs the tree up as it is.
   func backup() throws -> BackupReport { try backup(scan()) }
 
+  /// Backs the tree up with a state of earlier runs, an hour after everything was last changed.
+  func backup(
+    to other: Repository? = nil, keeping cache: ByteString, _ patterns: [CommandLinePattern] = [],
+    _ change: (inout BackupRequest) -> Void = { _ in }
+  ) throws -> BackupReport {
+    let counters = ProgressCounters()
+    var request = BackupRequest(
+      program: "test", workers: 2, cache: folder.path(cache),
+      now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: counters)
+    change(&request)
+    return try BackupOperation(
+      BackupPlan.make(scan(patterns)), to: other ?? repository, request
+    ).run()
+  }
+
   /// Restores a path of a snapshot as a new folder; gives the report.
   func restore(
-    _ report: BackupReport, _ path: ByteString = "folders/tree", to name: ByteString = "back"
+    _ report: BackupReport, _ path: ByteString = "folders/tree", to name: ByteString = "back",
+    from other: Repository? = nil
   ) throws -> RestoreReport {
     guard let snapshot = report.snapshot else { throw Missing() }
-    let reader = try repository.beginReading()
+    let reader = try (other ?? repository).beginReading()
     let plan = try RestorePlan.make(
       snapshot, path: path, to: folder.path(name), from: reader)
     return try RestoreOperation(plan, from: reader).run()
@@ -76,5 +92,23 @@ extension DeviceScan {
     var fates: [ByteString: ScannedEntry.Fate] = [:]
     for index in scan.entries.indices { fates[scan.path(index)] = scan.entries[index].fate }
     return fates
+  }
+}
+
+extension Rig {
+  /// Removes all files in a folder.
+  func empty(_ path: ByteString) throws {
+    let folder = try Folder.open(path: folder.path(path))
+    for name in try folder.names() { try folder.remove(name) }
+  }
+
+  /// The paths of the files in a cache whose names end so.
+  func stateFiles(_ cache: ByteString, _ suffix: String) throws -> [ByteString] {
+    let top = cache.appending("sandboxctl")
+    return try names(top).flatMap { repository in
+      let folder = top.appending(repository)
+      return try names(folder).filter { $0.description.hasSuffix(suffix) }
+        .map { folder.appending($0) }
+    }
   }
 }

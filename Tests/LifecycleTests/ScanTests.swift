@@ -80,4 +80,45 @@ import Testing
     #expect(scan.fates.count == 5001)
     #expect(Set(scan.fates.values) == [.kept])
   }
+
+  @Test func whatLiesBesideAFolderDecides() throws {
+    let rig = try Rig()
+    let data: ByteString = "tree/.var/app/org.example.App"
+    for path: ByteString in [
+      "config/App/Local State", "config/App/Cache/a", "config/App/Deep/Cache/b",
+      "config/Other/Cache/c",
+    ] { try rig.folder.write("x", at: data.appending(path)) }
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .flatpak)
+    let scan = DeviceScan.run(device, policy: try Rig.policy(.flatpak)) { $0.kind == .data }
+    #expect(scan.fates["config/App/Cache/a"] == .leftOut)
+    #expect(scan.fates["config/App/Deep/Cache/b"] == .kept)
+    #expect(scan.fates["config/Other/Cache/c"] == .kept)
+    let container = try #require(scan.containers.first)
+    let index = try #require(container.index(of: "config/App/Cache/a"))
+    let explained = scan.policy.explain(container.query(index))
+    #expect(explained.verdicts == container.entries[index].verdicts)
+  }
+
+  @Test func aDatabasesFilesAreToldByWhatIsBesideThem() throws {
+    let rig = try Rig()
+    let data: ByteString =
+      "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001/Documents"
+    let magic = Array("SQLite format 3\0".utf8)
+    for name: ByteString in ["a.db-shm", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
+      try rig.folder.write("x", at: data.appending(name))
+    }
+    try rig.folder.write("anything", at: data.appending("a.db"))
+    try rig.folder.write(magic + [0, 0], at: data.appending("alone-shm"))
+    let documents = try Folder.open(path: rig.folder.path(data))
+    try documents.createLink("link", to: "a.db")
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    let scan = DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
+    #expect(scan.fates["Documents/a.db-shm"] == .leftOut)
+    for kept: ByteString in ["a.db", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
+      #expect(scan.fates[ByteString("Documents").appending(kept)] == .kept, "\(kept)")
+    }
+    let container = try #require(scan.containers.first)
+    let alone = try #require(container.index(of: "Documents/alone-shm"))
+    #expect(container.entries[alone].type == .file, "its name says what it would belong to")
+  }
 }

@@ -27,6 +27,9 @@ import Testing
       for rule in document.ruleLists.flatMap(\.self) {
         #expect(rule.source != nil, "\(rule.location): no source")
       }
+      for marker in document.markers + document.finalMarkers {
+        #expect(marker.source != nil, "\(marker.location): no source")
+      }
     }
   }
 

@@ -1,33 +1,34 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct DeviceFinderTests {
   @Test func aPlainFolderIsNoDeviceUnlessAskedFor() throws {
     let folder = try TemporaryFolder()
     try folder.file("a/b", "x")
-    let error = #expect(throws: ModelError.self) { try Device.find(root: folder.bytes) }
+    let error = #expect(throws: ModelError.self) { try Device.find(root: folder.path) }
     #expect(error?.code == .noDevice)
     #expect(error?.hint?.contains("--layout folder") == true)
-    let device = try Device.find(root: folder.bytes, layout: .folder)
-    let name = try #require(folder.bytes.lastComponent)
+    let device = try Device.find(root: folder.path, layout: .folder)
+    let name = try #require(folder.path.lastComponent)
     #expect(device.logicalPrefixes == [ByteString("folders/\(name)")])
-    #expect(device.containers[0].absolutePath == folder.bytes)
-    let logical = try #require(try device.logicalPath(ofPath: folder.bytes.appending("a/b")))
+    #expect(device.containers[0].absolutePath == folder.path)
+    let logical = try #require(try device.logicalPath(ofPath: folder.path.appending("a/b")))
     #expect(logical.place?.inner == "a/b")
-    #expect(try device.realPath(of: logical) == folder.bytes.appending("a/b"))
+    #expect(try device.realPath(of: logical) == folder.path.appending("a/b"))
   }
 
   @Test func aRootThatIsMissingOrAFileIsRefused() throws {
     let folder = try TemporaryFolder()
     try folder.file("file", "x")
     let missing = #expect(throws: ModelError.self) {
-      try Device.find(root: folder.bytes.appending("none"))
+      try Device.find(root: folder.path.appending("none"))
     }
     #expect(missing?.description.contains("there is no such file or folder") == true)
     let file = #expect(throws: ModelError.self) {
-      try Device.find(root: folder.bytes.appending("file"), layout: .folder)
+      try Device.find(root: folder.path.appending("file"), layout: .folder)
     }
     #expect(file?.reason == "not a folder")
   }
@@ -37,7 +38,7 @@ import Testing
     let folder = try TemporaryFolder()
     try folder.file("Documents/letter", "x")
     let error = #expect(throws: ModelError.self) {
-      try Device.find(root: folder.bytes, layout: layout)
+      try Device.find(root: folder.path, layout: layout)
     }
     #expect(error?.code == .noDevice)
     #expect(error?.reason.contains(reason) == true)
@@ -48,11 +49,11 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.data, "D1", "com.example.a")
     let other = try TemporaryFolder()
-    try other.link("link", to: device.folder.path)
-    let found = try Device.find(root: ByteString(other.path + "/link"))
-    #expect(found.root == device.folder.bytes)
+    try other.link("link", to: device.folder.string)
+    let found = try Device.find(root: ByteString(other.string + "/link"))
+    #expect(found.root == device.folder.path)
     #expect(found.logicalPrefixes == ["apps/com.example.a/data"])
-    let named = try DeviceFinder(name: "mine").find(device.folder.bytes)
+    let named = try DeviceFinder(name: "mine").find(device.folder.path)
     #expect(named.identity.description == "name:mine")
   }
 
@@ -61,15 +62,15 @@ import Testing
     try folder.propertyList(
       "System/Library/CoreServices/SystemVersion.plist",
       .of([("ProductName", .string("iPhone OS")), ("ProductVersion", .string("14.8.1"))]))
-    try folder.folder("private/var/mobile/Containers/Data/Application/D1")
-    try folder.folder("private/var/mobile/Containers/Data/InternalDaemon/S1")
-    try folder.folder("private/var/containers/Bundle/Application/B1/A.app")
-    try folder.folder("private/var/containers/Shared/SystemGroup/S2")
-    try folder.folder("private/var/mobile/Applications")
-    let device = try DeviceFinder(machineID: "m").find(folder.bytes)
+    try folder.makeFolder("private/var/mobile/Containers/Data/Application/D1")
+    try folder.makeFolder("private/var/mobile/Containers/Data/InternalDaemon/S1")
+    try folder.makeFolder("private/var/containers/Bundle/Application/B1/A.app")
+    try folder.makeFolder("private/var/containers/Shared/SystemGroup/S2")
+    try folder.makeFolder("private/var/mobile/Applications")
+    let device = try DeviceFinder(machineID: "m").find(folder.path)
     #expect(device.platform == "iOS")
     #expect(device.osVersion == "14.8.1")
-    #expect(device.identity == .place(machine: "m", .coreSimulator, root: folder.bytes))
+    #expect(device.identity == .place(machine: "m", .coreSimulator, root: folder.path))
     #expect(device.logicalPrefixes == ["apps/~B1/bundle", "apps/~D1/data"])
     #expect(device.systemContainers.map(\.count) == [1, 1])
     #expect(device.findings(.unsupported).count == 1)

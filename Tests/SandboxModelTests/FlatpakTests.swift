@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct FlatpakTests {
@@ -36,9 +37,9 @@ import Testing
 
   @Test func findsDataSettingsAndInstalledApps() throws {
     let home = try home()
-    let device = try find(home.path)
+    let device = try find(home.string)
     #expect(device.layout == .flatpak)
-    #expect(device.root == ByteString(home.path + "/.var/app"))
+    #expect(device.root == ByteString(home.string + "/.var/app"))
     #expect(
       device.logicalPrefixes == [
         "apps/org.example.Hello/data", "apps/org.example.Hello/settings", "apps/org.gone.App/data",
@@ -49,12 +50,12 @@ import Testing
     #expect(device.apps.map(\.isInstalled) == [false, false, true])
     #expect(device.findings.map(\.code) == [.unsupported])
     #expect(device.identity == .place(machine: "m", .flatpak, root: device.root))
-    #expect(device.identity.description == "place:m:flatpak:\(home.path)/.var/app")
+    #expect(device.identity.description == "place:m:flatpak:\(home.string)/.var/app")
   }
 
   @Test func tellsWhatIsDeployed() throws {
     let home = try home()
-    let app = try find(home.path).app("only one")
+    let app = try find(home.string).app("only one")
     #expect(app.version == "3.1")
     let installation = try #require(app.installation)
     #expect(installation.scope == .user)
@@ -76,39 +77,41 @@ import Testing
       record += Array(value.utf8) + [0, 0, UInt8(ascii: "s"), 0x10]
     }
     try home.file(deployed + "/deploy", record)
-    let app = try find(home.path).app("recorded")
+    let app = try find(home.string).app("recorded")
     #expect(app.version == "9.9")
     #expect(app.installation?.origin == "lab")
     #expect(app.installation?.remoteURL == "https://example.org/repo")
     for cut in 0..<record.count {
       try home.file(deployed + "/deploy", Array(record.prefix(cut)))
-      #expect(try find(home.path).apps.count == 3)
+      #expect(try find(home.string).apps.count == 3)
     }
   }
 
   @Test func findsTheSameFromTheAppFolder() throws {
     let home = try home()
-    let device = try find(home.path + "/.var/app")
-    #expect(try device.logicalPrefixes == find(home.path).logicalPrefixes)
-    #expect(try device.identity == find(home.path).identity)
-    try home.folder("copy")
-    try FileManager.default.moveItem(at: home.url(".var/app"), to: home.url("copy/apps"))
-    let copy = try find(home.path + "/copy/apps")
+    let device = try find(home.string + "/.var/app")
+    #expect(try device.logicalPrefixes == find(home.string).logicalPrefixes)
+    #expect(try device.identity == find(home.string).identity)
+    try home.makeFolder("copy")
+    try FileManager.default.moveItem(
+      at: home.url.appendingPathComponent(".var/app"),
+      to: home.url.appendingPathComponent("copy/apps"))
+    let copy = try find(home.string + "/copy/apps")
     #expect(copy.layout == .flatpak)
     #expect(copy.logicalPrefixes == ["apps/org.example.Hello/data", "apps/org.gone.App/data"])
   }
 
   @Test func settingsAreOneFileOfTheirFolder() throws {
     let home = try home()
-    let device = try find(home.path)
+    let device = try find(home.string)
     let container = try #require(device.containers.first { $0.kind == .settings })
     #expect(container.member == "org.example.Hello")
-    let file = ByteString(home.path + "/.local/share/flatpak/overrides/org.example.Hello")
+    let file = ByteString(home.string + "/.local/share/flatpak/overrides/org.example.Hello")
     #expect(container.absolutePath.appending("org.example.Hello") == file)
     let logical = try #require(try device.logicalPath(ofPath: file))
     #expect(logical.bytes == "apps/org.example.Hello/settings/org.example.Hello")
     #expect(try device.realPath(of: logical) == file)
-    let other = ByteString(home.path + "/.local/share/flatpak/overrides/global")
+    let other = ByteString(home.string + "/.local/share/flatpak/overrides/global")
     #expect(try device.logicalPath(ofPath: other) == nil)
     #expect(throws: ModelError.self) {
       try device.realPath(of: LogicalPath("apps/org.example.Hello/settings/global"))
@@ -118,79 +121,46 @@ import Testing
   @Test func dataBehindALinkIsFollowedAndSaid() throws {
     let home = try home()
     try FileManager.default.moveItem(
-      at: home.url(".var/app/org.gone.App"), to: home.url("elsewhere"))
+      at: home.url.appendingPathComponent(".var/app/org.gone.App"),
+      to: home.url.appendingPathComponent("elsewhere"))
     try home.link(".var/app/org.gone.App", to: "../../elsewhere")
-    let device = try find(home.path)
+    let device = try find(home.string)
     let app = try device.app("org.gone.App")
     #expect(
-      device.containers(of: app).map(\.absolutePath) == [ByteString(home.path + "/elsewhere")])
+      device.containers(of: app).map(\.absolutePath) == [ByteString(home.string + "/elsewhere")])
     #expect(device.findings(.linkFollowed).map(\.path) == ["org.gone.App"])
   }
 
   @Test func brokenDeploymentsAreNamed() throws {
     let home = try home()
-    let app = home.url(".local/share/flatpak/app/org.installed.Only/current")
+    let app = home.url.appendingPathComponent(".local/share/flatpak/app/org.installed.Only/current")
     try FileManager.default.removeItem(at: app)
     try FileManager.default.createSymbolicLink(
       atPath: app.path, withDestinationPath: "../../../../../etc")
-    let device = try find(home.path)
+    let device = try find(home.string)
     #expect(device.findings(.wrongValue).count == 1)
     #expect(device.apps.map(\.identifier.bytes) == ["org.example.Hello", "org.gone.App"])
   }
 }
 
 /// Apps that the real Flatpak made and ran.
-@Suite(
-  .enabled(
-    if: SharedMaterial.has("lab/flatpak/flatpak-lab.sh")
-      && Tools.have(["flatpak", "ostree", "bwrap", "dbus-run-session"])))
+@Suite(.enabled(if: Shared.has(FlatpakLab.material)))
 struct RealFlatpakTests {
-  @discardableResult
-  private func run(_ command: String, in folder: TemporaryFolder) throws -> (Int32, String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/bin/sh")
-    let lab = SharedMaterial.folder.appendingPathComponent("lab/flatpak").path
-    // The test runner's children inherit blocked signals, by which the session's bus is ended.
-    process.arguments = ["-c", "exec env --default-signal sh \(lab)/dbusrun \(command)"]
-    var environment = ProcessInfo.processInfo.environment
-    for name in ["XDG_DATA_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME", "FLATPAK_USER_DIR"] {
-      environment[name] = nil
-    }
-    environment["HOME"] = folder.path + "/home"
-    environment["XDG_RUNTIME_DIR"] = folder.path + "/run"
-    environment["LAB"] = lab
-    process.environment = environment
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    process.standardError = FileHandle.nullDevice
-    try process.run()
-    let output = pipe.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    return (process.terminationStatus, String(decoding: output, as: UTF8.self))
-  }
-
   @Test func findsWhatFlatpakInstalledAndRan() throws {
     let folder = try TemporaryFolder()
-    try folder.folder("home")
-    try folder.folder("run")
-    try FileManager.default.setAttributes(
-      [.posixPermissions: 0o700], ofItemAtPath: folder.path + "/run")
-    let made = try run(
-      "bash $LAB/flatpak-lab.sh \(folder.path)/lab org.example.Hello org.example.Idle", in: folder)
-    #expect(made.0 == 0, "\(made.1)")
-    let ran = try run("flatpak run org.example.Hello", in: folder)
-    #expect(ran.0 == 0, "\(ran.1)")
-    let override = try run("flatpak --user override --nosocket=x11 org.example.Hello", in: folder)
-    #expect(override.0 == 0)
-    let list = try run(
-      "flatpak --user list --app --columns=application,branch,origin,active:f,arch", in: folder)
-    let expected = list.1.split(separator: "\n").map {
+    let lab = try FlatpakLab(
+      in: folder, apps: ["org.example.Hello", "org.example.Idle"], running: ["org.example.Hello"])
+    try lab.flatpak(["--user", "override", "--nosocket=x11", "org.example.Hello"])
+    let list = try lab.flatpak([
+      "--user", "list", "--app", "--columns=application,branch,origin,active:f,arch",
+    ])
+    let expected = list.split(separator: "\n").map {
       $0.split(separator: "\t").map { ByteString(String($0)) }
     }
     #expect(expected.count == 2)
 
     let finder = DeviceFinder(systemFlatpak: nil)
-    let device = try finder.find(ByteString(folder.path + "/home"))
+    let device = try finder.find(ByteString(folder.string + "/home"))
     #expect(device.layout == .flatpak)
     #expect(
       device.logicalPrefixes == [
@@ -205,7 +175,7 @@ struct RealFlatpakTests {
       #expect(installation.commit.bytes.starts(with: fields[3].bytes))
       #expect(installation.architecture == fields[4])
       #expect(installation.commit.count == 64)
-      #expect(installation.remoteURL == ByteString("file://\(folder.path)/lab/repo"))
+      #expect(installation.remoteURL == ByteString("file://\(folder.string)/flatpak-lab/repo"))
     }
     #expect(
       device.apps.map(\.displayName) == ["Hello org.example.Hello", "Hello org.example.Idle"])

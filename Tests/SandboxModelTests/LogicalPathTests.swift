@@ -1,5 +1,6 @@
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct LogicalPathTests {

@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 /// Foundation's property lists, to hold the project's own reader and writer against.

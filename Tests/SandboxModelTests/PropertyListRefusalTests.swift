@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 /// What a broken or hostile property list gets: a sentence and a place, never a crash.

@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct PropertyListTests {
@@ -42,10 +43,10 @@ import Testing
   }
 
   @Test(
-    .enabled(if: SharedMaterial.has("fixtures/info-plists")),
+    .enabled(if: Shared.has("fixtures/info-plists")),
     arguments: ["delta", "vlc-ios-share", "vlc-ios"])
   func readsRealInfoPlistsAsFoundationDoes(name: String) throws {
-    let bytes = try SharedMaterial.bytes("fixtures/info-plists/\(name).plist")
+    let bytes = try Shared.bytes("fixtures/info-plists/\(name).plist")
     let value = try PropertyList(reading: bytes)
     let expected = try PropertyListOracle.read(bytes)
     #expect(PropertyListOracle.sorted(value) == expected)
@@ -55,9 +56,9 @@ import Testing
   }
 
   /// One of the real files still has the preprocessor's lines in it: Foundation refuses it, too.
-  @Test(.enabled(if: SharedMaterial.has("fixtures/info-plists")))
+  @Test(.enabled(if: Shared.has("fixtures/info-plists")))
   func refusesARealFileWithPreprocessorLines() throws {
-    let bytes = try SharedMaterial.bytes("fixtures/info-plists/keepassium.plist")
+    let bytes = try Shared.bytes("fixtures/info-plists/keepassium.plist")
     #expect(throws: (any Error).self) { try PropertyListOracle.read(bytes) }
     let error = #expect(throws: ModelError.self) { try PropertyList(reading: bytes) }
     #expect(error?.place == .line(206, column: 1))

@@ -1,48 +1,11 @@
-import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 /// The paths of a real iOS device, made as empty files.
-@Suite(.enabled(if: SharedMaterial.has("fixtures/ios-paths") && Tools.have(["unzip"])))
+@Suite(.enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
-  /// The paths of the list, without the columns behind them.
-  private static func paths() throws -> [ByteString] {
-    let archive = "fixtures/ios-paths/belkasoft-ctf6-ios-dev1.csv.zip"
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/unzip")
-    process.arguments = [
-      "-p", SharedMaterial.folder.appendingPathComponent(archive).path,
-      "belkasoft-ctf6-ios-dev1.csv",
-    ]
-    let pipe = Pipe()
-    process.standardOutput = pipe
-    try process.run()
-    let bytes = Array(pipe.fileHandleForReading.readDataToEndOfFile())
-    process.waitUntilExit()
-    return bytes.split(separator: 0x0a).dropFirst().compactMap { field($0) }
-  }
-
-  /// The first field of a line of comma-separated values, with its quotes taken off.
-  private static func field(_ line: ArraySlice<UInt8>) -> ByteString? {
-    guard line.first == UInt8(ascii: "\"") else {
-      return ByteString(line.prefix { $0 != UInt8(ascii: ",") })
-    }
-    var text: [UInt8] = []
-    var rest = line.dropFirst()
-    while let byte = rest.popFirst() {
-      if byte != UInt8(ascii: "\"") {
-        text.append(byte)
-      } else if rest.first == byte {
-        rest = rest.dropFirst()
-        text.append(byte)
-      } else {
-        return ByteString(text)
-      }
-    }
-    return nil
-  }
-
   /// The containers of each class that the list names: `private/var/…/<class>` to UUIDs.
   private static func expected(_ paths: [ByteString]) -> [ByteString: Set<ByteString>] {
     var classes: [ByteString: Set<ByteString>] = [:]
@@ -57,27 +20,14 @@ struct RealDeviceTests {
     return classes
   }
 
-  private static func makeTree(_ paths: [ByteString], in root: ByteString) throws {
-    let top = try Folder.open(path: root)
-    var made: Set<ByteString> = []
-    for path in paths {
-      let parts = path.components
-      let above = ByteString(
-        parts.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-      if made.insert(above).inserted { _ = try Folder.make(path: root.appending(above)) }
-      let folder = try Folder.open(path: top.path.appending(above))
-      _ = try folder.create(try #require(parts.last))
-    }
-  }
-
   @Test func findsTheContainersOfTheList() throws {
-    let paths = try Self.paths()
+    let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
     let folder = try TemporaryFolder()
-    try Self.makeTree(paths, in: folder.bytes)
+    try RealDevicePaths.makeTree(of: paths, at: folder.path)
     let clock = ContinuousClock()
     let start = clock.now
-    let device = try Device.find(root: folder.bytes)
+    let device = try Device.find(root: folder.path)
     print("found the containers of the real device's paths in \(clock.now - start)")
 
     let expected = Self.expected(paths)

@@ -1,5 +1,6 @@
 import SandboxModel
 import SystemIO
+import TestSupport
 
 /// A simulator's device in a temporary folder, to which tests add apps and containers.
 struct SimulatorDevice {
@@ -15,7 +16,7 @@ struct SimulatorDevice {
         ("UDID", .string(Self.udid)), ("name", .string("iPhone 14")), ("state", .integer(1)),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
-    try folder.folder("data/Containers/Data/Application")
+    try folder.makeFolder("data/Containers/Data/Application")
   }
 
   static func place(_ kind: ContainerKind, _ uuid: String) -> String {
@@ -35,7 +36,7 @@ struct SimulatorDevice {
     _ kind: ContainerKind, _ uuid: String, _ identifier: ByteString?, contentClass: Int64? = nil
   ) throws {
     let place = Self.place(kind, uuid)
-    try folder.folder(place)
+    try folder.makeFolder(place)
     guard let identifier else { return }
     try folder.propertyList(
       place + "/" + Self.metadataName,
@@ -72,7 +73,7 @@ struct SimulatorDevice {
   }
 
   func find() throws -> Device {
-    try DeviceFinder(layout: nil, machineID: "machine", systemFlatpak: nil).find(folder.bytes)
+    try DeviceFinder(layout: nil, machineID: "machine", systemFlatpak: nil).find(folder.path)
   }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 /// What is damaged or odd on a device becomes a finding, and hides nothing.
@@ -98,11 +99,11 @@ import Testing
       try device.container(.bundle, uuid, nil)
       let file = SimulatorDevice.place(.bundle, uuid) + "/A.app/Info.plist"
       switch number {
-      case 1: try device.folder.folder(file)
+      case 1: try device.folder.makeFolder(file)
       case 2: try device.folder.link(file, to: "/etc/passwd")
       default:
-        try device.folder.folder(SimulatorDevice.place(.bundle, uuid) + "/A.app")
-        #expect(mkfifo(device.folder.url(file).path, 0o600) == 0)
+        try device.folder.makeFolder(SimulatorDevice.place(.bundle, uuid) + "/A.app")
+        #expect(mkfifo(device.folder.url.appendingPathComponent(file).path, 0o600) == 0)
       }
     }
     let found = try device.find()
@@ -116,7 +117,7 @@ import Testing
     try device.container(.bundle, "B1", "com.example.a")
     try device.bundle("B2", "com.example.b", name: "B")
     try device.info(SimulatorDevice.place(.bundle, "B2") + "/Z.app", "com.example.z", name: "Z")
-    try device.folder.folder(SimulatorDevice.place(.bundle, "B3") + "/C.app")
+    try device.folder.makeFolder(SimulatorDevice.place(.bundle, "B3") + "/C.app")
     let found = try device.find()
     #expect(found.findings(.noSingleBundle).count == 2)
     #expect(found.findings(.unusableFile).map(\.reason).first?.contains("it is missing") == true)
@@ -160,20 +161,20 @@ import Testing
     let device = try SimulatorDevice()
     let elsewhere = try TemporaryFolder()
     try elsewhere.file("moved/Documents/a", "x")
-    try elsewhere.folder("groups/G1")
+    try elsewhere.makeFolder("groups/G1")
     let data = SimulatorDevice.place(.data, "D1")
-    try device.folder.link(data, to: elsewhere.path + "/moved")
-    try device.folder.link("data/Containers/Shared", to: elsewhere.path)
-    try elsewhere.folder("AppGroup/G1")
+    try device.folder.link(data, to: elsewhere.string + "/moved")
+    try device.folder.link("data/Containers/Shared", to: elsewhere.string)
+    try elsewhere.makeFolder("AppGroup/G1")
     try device.folder.link(SimulatorDevice.place(.data, "D2"), to: "../nowhere")
     try device.folder.link(SimulatorDevice.place(.data, "D3"), to: "D3")
     try device.folder.link(SimulatorDevice.place(.data, "D4"), to: "/")
-    try device.folder.link(SimulatorDevice.place(.data, "D5"), to: elsewhere.path + "/moved")
+    try device.folder.link(SimulatorDevice.place(.data, "D5"), to: elsewhere.string + "/moved")
     try device.folder.link(SimulatorDevice.place(.data, "D6"), to: "/etc/passwd")
     try device.folder.link(SimulatorDevice.place(.data, "D7"), to: "..")
     let found = try device.find()
     let container = try #require(found.container(at: data))
-    #expect(container.absolutePath == ByteString(elsewhere.path + "/moved"))
+    #expect(container.absolutePath == ByteString(elsewhere.string + "/moved"))
     #expect(found.containers.map(\.uuid) == ["D1", "G1"])
     #expect(found.findings(.linkFollowed).count == 3)
     #expect(
@@ -184,7 +185,7 @@ import Testing
     #expect(found.findings(.repeatedFolder).count == 3)
     #expect(
       found.findings(.stray).map(\.path).contains(ByteString(SimulatorDevice.place(.data, "D6"))))
-    let inside = ByteString(elsewhere.path + "/moved/Documents/a")
+    let inside = ByteString(elsewhere.string + "/moved/Documents/a")
     let logical = try #require(try found.logicalPath(ofPath: inside))
     #expect(
       try found.logicalPath(ofPath: found.root.appending(container.path).appending("Documents/a"))
@@ -196,7 +197,7 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
     let place = SimulatorDevice.place(.data, "D1")
-    let path = device.folder.url(place).path
+    let path = device.folder.url.appendingPathComponent(place).path
     guard Self.run("/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", path]) else {
       print("skipped: nothing can be mounted here")
       return

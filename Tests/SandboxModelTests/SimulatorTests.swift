@@ -1,6 +1,7 @@
 import Foundation
 import SandboxModel
 import SystemIO
+import TestSupport
 import Testing
 
 @Suite struct SimulatorTests {
@@ -21,9 +22,9 @@ import Testing
     try device.container(.extension, "E4", "org.nobody.ext")
     try device.container(.group, "G1", "group.com.example.notes")
     try device.container(.data, "D3", nil)
-    try device.folder.folder("data/Containers/Shared/SystemGroup/S1")
-    try device.folder.folder("data/Containers/Data/System/S2")
-    try device.folder.folder("data/Containers/Data/System/S3")
+    try device.folder.makeFolder("data/Containers/Shared/SystemGroup/S1")
+    try device.folder.makeFolder("data/Containers/Data/System/S2")
+    try device.folder.makeFolder("data/Containers/Data/System/S3")
     return device
   }
 
@@ -35,7 +36,7 @@ import Testing
     #expect(device.osVersion == "16.4")
     #expect(device.name == "iPhone 14")
     #expect(device.identity == .udid(SimulatorDevice.udid))
-    #expect(device.root == sample.folder.bytes)
+    #expect(device.root == sample.folder.path)
     #expect(
       device.logicalPrefixes == [
         "apps/com.example.gone/data",
@@ -52,6 +53,23 @@ import Testing
         "data/Containers/Data/System 2", "data/Containers/Shared/SystemGroup 1",
       ])
     #expect(device.findings.map(\.code) == [.unidentified])
+  }
+
+  @Test func whoIsToldOfGroupsGuessesNoMore() throws {
+    let device = try sample().find()
+    let group: ByteString = "group.com.example.notes"
+    func groups(_ app: ByteString, _ members: Set<ByteString>) throws -> [String] {
+      try device.stating(members: [group: members]).app(app).groups
+        .map { "\($0.group.bytes) \($0.basis)" }
+    }
+    #expect(try device.app("com.example.notes").groups.map(\.basis) == [.guessed])
+    #expect(try groups("com.example.notes", ["com.example.notes"]) == ["\(group) stated"])
+    #expect(try groups("com.example.notes", ["com.example.gone"]) == [])
+    #expect(try groups("com.example.gone", ["com.example.gone"]) == ["\(group) stated"])
+    let other = device.stating(members: ["group.other": ["com.example.gone"]])
+    #expect(try other.app("com.example.notes").groups.map(\.basis) == [.guessed])
+    #expect(try other.app("com.example.gone").groups.map(\.isKnown) == [true])
+    #expect(other.containers == device.containers && other.findings == device.findings)
   }
 
   @Test func tellsTheFactsOfBundles() throws {
@@ -88,7 +106,7 @@ import Testing
       try sample.find().container(at: SimulatorDevice.place(.data, "D1")))
     #expect(container.uuid == "D1")
     #expect(container.metadataUUID == "META-D1")
-    #expect(container.absolutePath == sample.folder.bytes.appending(container.path))
+    #expect(container.absolutePath == sample.folder.path.appending(container.path))
     #expect(container.identification == .metadata)
     let bundle = try #require(
       try sample.find().container(at: SimulatorDevice.place(.bundle, "B1")))
@@ -99,7 +117,7 @@ import Testing
   @Test func findsTheSameFromTheDataFolder() throws {
     let sample = try sample()
     let whole = try sample.find()
-    let device = try Device.find(root: ByteString(sample.folder.path + "/data"))
+    let device = try Device.find(root: ByteString(sample.folder.string + "/data"))
     #expect(device.layout == .coreSimulator)
     #expect(device.identity == whole.identity)
     #expect(device.osVersion == "16.4")
@@ -140,11 +158,11 @@ import Testing
     let sample = try sample()
     let device = try sample.find()
     let real = ByteString(
-      sample.folder.path + "/" + SimulatorDevice.place(.data, "D1") + "/Documents/a\nb")
+      sample.folder.string + "/" + SimulatorDevice.place(.data, "D1") + "/Documents/a\nb")
     let logical = try #require(try device.logicalPath(ofPath: real))
     #expect(logical.bytes == "apps/com.example.notes/data/Documents/a\nb")
     #expect(try device.realPath(of: logical) == real)
-    #expect(try device.logicalPath(ofPath: sample.folder.bytes) == nil)
+    #expect(try device.logicalPath(ofPath: sample.folder.path) == nil)
     #expect(try device.logicalPath(ofPath: "/etc/passwd") == nil)
     for container in device.containers {
       let path = try LogicalPath(container.logical, ByteString([0xff, 0x2f, 0x41]))

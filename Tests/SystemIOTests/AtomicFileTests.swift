@@ -46,6 +46,28 @@ import Testing
     #expect(try temporary.folder.names() == ["f"])
   }
 
+  /// A cache can be made again: nothing waits for the disk.
+  @Test func withoutDurabilityNothingIsSynced() throws {
+    let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
+    try Faults.inject(plan) {
+      let file = try AtomicFile(in: temporary.folder)
+      try file.write([1, 2])
+      try file.commit(as: "f", durably: false)
+    }
+    #expect(plan.count == 0)
+    #expect(try temporary.read("f") == [1, 2])
+  }
+
+  @Test func itsTemporariesAreKnown() throws {
+    let file = try AtomicFile(in: temporary.folder)
+    try file.write([1])
+    let names = try temporary.folder.names()
+    #expect(names.allSatisfy { AtomicFile.isTemporary($0) } && names.count == 1)
+    for name in ["f", ".sandboxctl-1", "x.tmp", ByteString([0xff])] as [ByteString] {
+      #expect(!AtomicFile.isTemporary(name))
+    }
+  }
+
   @Test func replacesUnlessToldOtherwise() throws {
     try temporary.write("old", at: "f")
     let error = failure {

@@ -1,7 +1,7 @@
 import Foundation
-import Synchronization
-import SystemIO
 import Testing
+
+@testable import SystemIO
 
 @Suite struct BoundedQueueTests {
   /// Runs a body on a thread of its own.
@@ -42,6 +42,37 @@ import Testing
     #expect(counter.value == 3)
     for number in 1..<5 { #expect(queue.take() == number) }
     #expect(wait { counter.value == 5 })
+  }
+
+  @Test func anOfferDoesNotWait() {
+    let queue = BoundedQueue<Int>(capacity: 2)
+    #expect(queue.offer(1))
+    #expect(queue.offer(2))
+    #expect(!queue.offer(3))
+    #expect(queue.take() == 1)
+    #expect(queue.offer(4))
+    queue.close()
+    #expect(!queue.offer(5))
+    #expect(queue.take() == 2)
+    #expect(queue.take() == 4)
+    #expect(queue.take() == nil)
+  }
+
+  @Test func whoTakesWaitsNoLongerThanSaid() {
+    let queue = BoundedQueue<Int>(capacity: 2)
+    let start = Host.monotonicSeconds()
+    #expect(queue.take(waitingAtMost: 0) == nil)
+    #expect(queue.take(waitingAtMost: 50) == nil)
+    #expect(Host.monotonicSeconds() - start >= 0.05)
+    thread {
+      usleep(20_000)
+      queue.put(7)
+    }
+    #expect(queue.take(waitingAtMost: 20_000) == 7)
+    #expect(Host.monotonicSeconds() - start < 15)
+    queue.close()
+    #expect(queue.take(waitingAtMost: 20_000) == nil)
+    #expect(Host.monotonicSeconds() - start < 15)
   }
 
   @Test func capacityIsAtLeastOne() {
@@ -105,7 +136,7 @@ import Testing
     let (threads, each, capacity) = (4, 20_000, 3)
     let queue = BoundedQueue<(Int, Int)>(capacity: capacity)
     let (inside, most, ended) = (Counter(), Counter(), Counter())
-    let seen = Mutex([[Int]](repeating: [], count: threads))
+    let seen = ConditionLock([[Int]](repeating: [], count: threads))
     for number in 0..<threads {
       thread {
         for element in 0..<each {
@@ -117,7 +148,7 @@ import Testing
       thread {
         while let (from, element) = queue.take() {
           inside.add(-1)
-          seen.withLock { $0[from].append(element) }
+          seen.withLock { seen, _ in seen.pointee[from].append(element) }
         }
         ended.add(1000)
       }
@@ -125,7 +156,7 @@ import Testing
     #expect(wait { ended.value % 1000 == threads })
     queue.close()
     #expect(wait { ended.value / 1000 == threads })
-    let all = seen.withLock { $0 }
+    let all = seen.withLock { seen, _ in seen.pointee }
     for elements in all { #expect(elements.sorted() == Array(0..<each)) }
     // Counted after the put and before the take is counted off: one more for each who takes.
     #expect(most.value <= capacity + threads)

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 import SystemIO
 import TestSupport
@@ -93,6 +94,66 @@ import Testing
     #expect(try proc.attributes(of: "status").value(of: "user.a") == nil)
     let error = failure { try proc.attributes(of: "status").set("user.a", to: []) }
     #expect(error?.operation == .setAttributes)
+  }
+
+  @Test func theOlderCallsGiveTheSame() throws {
+    cl_use_attribute_calls(0)
+    defer { cl_use_attribute_calls(1) }
+    try keepsValue(of: 3500, in: temporary.folder)
+    try ofAnOpenFileAFolderAndAChildAreTheSame()
+    try missingAndRemoved()
+    try noneWhereTheFileSystemHasNone()
+  }
+
+  @Test func aNameWithNULIsRefusedAndNotTheFolder() throws {
+    for use: Int32 in [0, 1] {
+      cl_use_attribute_calls(use)
+      defer { cl_use_attribute_calls(1) }
+      let attributes = temporary.folder.attributes(of: ByteString([0x61, 0, 0x62]))
+      #expect(failure { try attributes.set("user.a", to: [1]) }?.isMissing == true)
+      #expect(failure { _ = try attributes.names() }?.isMissing == true)
+    }
+    #expect(try temporary.folder.attributes.names() == [])
+  }
+
+  @Test(arguments: [0, 1] as [Int32]) func aLookupListsWithoutFollowing(newer: Int32) throws {
+    cl_use_attribute_calls(newer)
+    defer { cl_use_attribute_calls(1) }
+    let long = "a-rather-long-name-of-an-attribute"
+    try temporary.write("x", at: "f")
+    try temporary.folder.createLink("l", to: "f")
+    for number in 0..<60 {
+      try temporary.folder.attributes(of: "f").set(
+        ByteString("user.\(number).\(long)"), to: [])
+    }
+    func listed(_ child: String?, _ folder: borrowing Folder) throws -> Listed {
+      var lookup = AttributeLookup()
+      if let child {
+        var name = NameBuffer()
+        name.set(child.utf8.span)
+        try lookup.list(name, in: folder)
+      } else {
+        try lookup.list(folder)
+      }
+      return Listed(
+        isEmpty: lookup.isEmpty,
+        found: (0..<61).filter { lookup.contains("user.\($0).\(long)".utf8.span) },
+        hasPart: lookup.contains("user.1".utf8.span))
+    }
+    let all = Listed(isEmpty: false, found: Array(0..<60), hasPart: false)
+    #expect(try listed("f", temporary.folder) == all)
+    #expect(try listed("l", temporary.folder) == Listed())
+    try temporary.folder.attributes.set(ByteString("user.7.\(long)"), to: [])
+    #expect(try listed(nil, temporary.folder) == Listed(isEmpty: false, found: [7]))
+    #expect(failure { _ = try listed("none", temporary.folder) }?.isMissing == true)
+    #expect(try listed("status", Folder.open(path: "/proc/self")) == Listed())
+  }
+
+  /// What a lookup says of an entry.
+  struct Listed: Equatable {
+    var isEmpty = true
+    var found: [Int] = []
+    var hasPart = false
   }
 
   @Test func otherErrorsAreTold() throws {

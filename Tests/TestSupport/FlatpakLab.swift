@@ -12,15 +12,18 @@ public struct FlatpakLab: Sendable {
   public let home: URL
   private let runtime: URL
 
-  /// Makes a home in a folder, with these apps installed.
-  public init(in folder: TemporaryFolder, apps: [String] = ["org.example.Hello"]) throws {
+  /// Makes a home in a folder, with these apps installed, and runs them or those of them that are
+  /// named.
+  public init(
+    in folder: TemporaryFolder, apps: [String] = ["org.example.Hello"], running: [String]? = nil
+  ) throws {
     home = folder.url.appendingPathComponent("home", isDirectory: true)
     runtime = folder.url.appendingPathComponent("runtime", isDirectory: true)
     _ = try Folder.make(path: folder.path("home"))
     _ = try Folder.make(path: folder.path("runtime"), permissions: 0o700)
     let work = folder.string + "/flatpak-lab"
     try succeed(["bash", Self.script("flatpak-lab.sh"), work] + apps)
-    for app in apps { try succeed(["flatpak", "run", app]) }
+    for app in running ?? apps { try succeed(["flatpak", "run", app]) }
   }
 
   /// Runs flatpak as the owner of the home would; gives what it wrote to standard output.

@@ -8,25 +8,20 @@ extension [UInt8] {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
 
-  /// Reads an integer at an offset that was checked to have room for it.
-  @inline(__always)
-  func integer<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as: Value.Type) -> Value
-  {
-    withUnsafeBytes {
-      Value(littleEndian: $0.loadUnaligned(fromByteOffset: offset, as: Value.self))
-    }
-  }
-
-  /// Reads a hash at an offset that was checked to have room for it.
-  func digest(at offset: Int) -> Digest {
-    guard let digest = Digest(span.extracting(offset..<(offset + Digest.byteCount))) else {
-      preconditionFailure("32 bytes are a digest")
-    }
-    return digest
-  }
-
   /// Appends the bytes of a span.
   mutating func append(_ span: Span<UInt8>) {
     span.withUnsafeBufferPointer { append(contentsOf: $0) }
   }
+}
+
+extension RawSpan {
+  /// Reads an integer at an offset that was checked to have room for it.
+  @inline(__always)
+  func integer<Value: FixedWidthInteger & BitwiseCopyable>(at offset: Int, as: Value.Type) -> Value
+  {
+    Value(littleEndian: unsafeLoadUnaligned(fromByteOffset: offset, as: Value.self))
+  }
+
+  @inline(__always)
+  func byte(at offset: Int) -> UInt8 { unsafeLoad(fromByteOffset: offset, as: UInt8.self) }
 }

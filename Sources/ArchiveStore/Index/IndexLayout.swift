@@ -60,10 +60,10 @@ struct IndexLayout: Sendable {
   }
 
   /// Reads a header and holds it against the object's size, so that every table lies within it.
-  init(header bytes: [UInt8], object: String) throws(StoreError) {
-    guard bytes.count >= Self.headerSize, bytes.starts(with: Self.magic) else {
-      throw .damaged(object, "it does not begin as an index does")
-    }
+  init(headerOf bytes: RawSpan, object: String) throws(StoreError) {
+    guard bytes.byteCount >= Self.headerSize,
+      Self.magic.indices.allSatisfy({ bytes.byte(at: $0) == Self.magic[$0] })
+    else { throw .damaged(object, "it does not begin as an index does") }
     let version = bytes.integer(at: 8, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
@@ -73,10 +73,10 @@ struct IndexLayout: Sendable {
     packs = Int(bytes.integer(at: 12, as: UInt32.self))
     frames = Int(bytes.integer(at: 16, as: UInt32.self))
     blobsByKind = (0..<Self.kinds).map { Int(bytes.integer(at: 24 + 4 * $0, as: UInt32.self)) }
-    fanOutBits = (0..<Self.kinds).map { Int(bytes[36 + $0]) }
+    fanOutBits = (0..<Self.kinds).map { Int(bytes.byte(at: 36 + $0)) }
     guard fanOutBits == blobsByKind.map(Self.fanOutBits),
       blobs == Int(bytes.integer(at: 20, as: UInt32.self)),
-      bytes[39..<Self.headerSize].allSatisfy({ $0 == 0 }), size == bytes.count
+      (39..<Self.headerSize).allSatisfy({ bytes.byte(at: $0) == 0 }), size == bytes.byteCount
     else { throw .damaged(object, "its header does not fit its size") }
   }
 }

@@ -14,9 +14,9 @@ struct IndexSet: Sendable {
     let length: Int
   }
 
-  private let objects: [IndexObject]
+  private var objects: [IndexObject]
   /// For each object, which of its packs may be relied on; empty: all.
-  private let usable: [[Bool]]
+  private var usable: [[Bool]]
 
   /// Searches all packs.
   init(_ objects: [IndexObject]) {
@@ -28,6 +28,25 @@ struct IndexSet: Sendable {
   init(_ objects: [IndexObject], relyingOn isUsable: (Digest) -> Bool) {
     self.objects = objects
     usable = objects.map { object in (0..<object.packs).map { isUsable(object.pack($0).id) } }
+  }
+
+  /// Adds an object, all of whose packs may be relied on.
+  mutating func add(_ object: IndexObject) {
+    if usable.count == objects.count {
+      usable.append([Bool](repeating: true, count: object.packs))
+    }
+    objects.append(object)
+  }
+
+  /// The packs that may be relied on.
+  var packs: Set<Digest> {
+    var packs: Set<Digest> = []
+    for (number, object) in objects.enumerated() {
+      for pack in 0..<object.packs where usable.isEmpty || usable[number][pack] {
+        packs.insert(object.pack(pack).id)
+      }
+    }
+    return packs
   }
 
   /// How many entries there are in all objects.

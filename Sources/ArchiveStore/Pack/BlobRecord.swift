@@ -30,11 +30,11 @@ struct BlobRecord: Hashable, Sendable {
 
   /// Reads the entry at an offset with 48 bytes behind it; nothing where kind, flags or length
   /// are not the format's.
-  init?(_ bytes: [UInt8], at start: Int) {
-    guard let kind = BlobKind(rawValue: bytes[start + 38]), bytes[start + 39] == 0 else {
-      return nil
-    }
-    digest = bytes.digest(at: start)
+  init?(_ bytes: RawSpan, at start: Int) {
+    guard let kind = BlobKind(rawValue: bytes.byte(at: start + 38)),
+      bytes.byte(at: start + 39) == 0
+    else { return nil }
+    digest = Digest(bytes, at: start)
     self.kind = kind
     pack = bytes.integer(at: start + 32, as: UInt32.self)
     frame = bytes.integer(at: start + 36, as: UInt16.self)
@@ -50,6 +50,12 @@ struct BlobRecord: Hashable, Sendable {
     self.frame = frame
     self.offset = offset
     self.length = length
+  }
+
+  /// Whether the blob lies behind another of the same pack.
+  func follows(_ other: BlobRecord) -> Bool {
+    frame == other.frame
+      ? UInt64(offset) >= UInt64(other.offset) + UInt64(other.length) : frame > other.frame
   }
 
   /// Whether the blob lies within a frame of `plain` bytes.

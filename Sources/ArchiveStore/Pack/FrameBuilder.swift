@@ -3,7 +3,7 @@ internal import Codecs
 /// Gathers tar members into frames: a frame closes when the next member would take it past its
 /// bound, so a member never crosses frames (docs/repository-format.md, "Pack").
 ///
-/// Each worker has its own; it knows no pack.
+/// Each worker has its own; it knows no pack and does not compress.
 struct FrameBuilder: ~Copyable {
   /// Plain bytes of a frame of file contents, and of one of trees and lists: a smaller frame is
   /// decoded sooner when one folder is wanted.
@@ -11,25 +11,26 @@ struct FrameBuilder: ~Copyable {
   static let treeLimit = 256 << 10
 
   private let limit: Int
+  private let buffers: BufferPool
   private var tar: TarWriter
-  private var encoder: FrameEncoder
   private var plain: [UInt8] = []
   private var blobs: [PackFrame.Blob] = []
 
-  init(limit: Int) throws(StoreError) {
-    let encoder = try FrameEncoder()
+  /// Takes the frames' buffers from `buffers`; whoever has used a frame gives its buffer back.
+  init(limit: Int, buffers: BufferPool = BufferPool(capacity: 0)) throws(StoreError) {
     let tar = try StoreError.wrap(coding: "a pack") { () throws(CodecError) in try TarWriter() }
     self.limit = limit
-    self.encoder = encoder
+    self.buffers = buffers
     self.tar = tar
   }
 
   /// Adds a member with its blobs' places in it. Gives the frame that had to close before it.
   mutating func append(
     _ member: TarMember, bytes: Span<UInt8>, blobs more: [PackFrame.Blob]
-  ) throws(StoreError) -> PackFrame? {
+  ) throws(StoreError) -> PlainFrame? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
-    let frame = isFull ? try finish() : nil
+    let frame = isFull ? finish() : nil
+    if plain.isEmpty { plain = buffers.take() }
     let start: Int
     do {
       start = try tar.append(member, content: bytes, to: &plain)
@@ -42,11 +43,11 @@ struct FrameBuilder: ~Copyable {
 
   /// Closes the frame, with the blocks that end an archive or without; nothing when no member is
   /// in it.
-  mutating func finish(withEnd hasEnd: Bool = false) throws(StoreError) -> PackFrame? {
+  mutating func finish(withEnd hasEnd: Bool = false) -> PlainFrame? {
     if plain.isEmpty { return nil }
     if hasEnd { TarWriter.appendEnd(to: &plain) }
-    let frame = PackFrame(stored: try encoder.encode(plain), plain: plain.count, blobs: blobs)
-    plain.removeAll(keepingCapacity: true)
+    let frame = PlainFrame(bytes: plain, blobs: blobs)
+    plain = []
     blobs.removeAll(keepingCapacity: true)
     return frame
   }

@@ -2,7 +2,7 @@ internal import Codecs
 
 /// Compresses a frame's plain bytes, each frame decoded and compared before it is given.
 ///
-/// Holds about 10 MB between frames; each thread needs its own.
+/// Holds about 10 MB once it has seen a frame of 4 MiB; each thread needs its own.
 struct FrameEncoder: ~Copyable {
   /// Higher levels cost more time than they save bytes on app data.
   static let level = 3
@@ -13,6 +13,8 @@ struct FrameEncoder: ~Copyable {
   private var decompressor: ZstdDecompressor
   private var probe: CompressionProbe
   private var check: [UInt8] = []
+  /// The bytes of the frame given last, for its memory.
+  private var stored: [UInt8] = []
 
   init() throws(StoreError) {
     let compressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
@@ -29,10 +31,18 @@ struct FrameEncoder: ~Copyable {
     self.probe = probe
   }
 
-  /// The stored bytes of a frame.
+  /// Compresses a frame.
+  mutating func encode(_ frame: PlainFrame) throws(StoreError) -> PackFrame {
+    PackFrame(stored: try encode(frame.bytes), plain: frame.bytes.count, blobs: frame.blobs)
+  }
+
+  /// The stored bytes of a frame. They are to be let go of before the next frame, which then takes
+  /// their memory.
   mutating func encode(_ plain: [UInt8]) throws(StoreError) -> [UInt8] {
     let level = probe.isIncompressible(plain.span) ? Self.cheapestLevel : Self.level
     var stored: [UInt8] = []
+    swap(&stored, &self.stored)
+    stored.removeAll(keepingCapacity: true)
     do {
       try compressor.compress(plain.span, level: level, appendingTo: &stored)
       check.removeAll(keepingCapacity: true)
@@ -43,6 +53,7 @@ struct FrameEncoder: ~Copyable {
         .system, "store", "a frame", "it decodes to other bytes than were compressed",
         hint: "check the machine's memory")
     }
+    self.stored = stored
     return stored
   }
 }

@@ -29,23 +29,28 @@ struct PackContents: Hashable, Sendable {
     guard bytes.count >= Self.headerSize, bytes.count <= FormatLimit.contents,
       bytes[Self.saltSize...].starts(with: Self.magic)
     else { throw .damaged(pack, "its contents do not begin as a pack's do") }
-    let version = bytes.integer(at: 24, as: UInt32.self)
+    let table = bytes.span.bytes
+    let version = table.integer(at: 24, as: UInt32.self)
     guard version == Self.version else {
       throw StoreError(
         .unsupported, "use", pack, "version \(version) of the contents is not known",
         hint: "use a newer sandboxctl")
     }
-    let count = Int(bytes.integer(at: 28, as: UInt32.self))
+    let count = Int(table.integer(at: 28, as: UInt32.self))
     guard bytes.count == Self.headerSize + count * BlobRecord.size else {
       throw .damaged(pack, "its contents do not have the size that they claim")
     }
     records.reserveCapacity(count)
     for number in 0..<count {
       let at = Self.headerSize + number * BlobRecord.size
-      guard let record = BlobRecord(bytes, at: at), record.pack == 0,
+      guard let record = BlobRecord(table, at: at), record.pack == 0,
         Int(record.frame) + 1 < frames.count,
-        record.fits(in: frames[Int(record.frame)].plain)
-      else { throw .damaged(pack, "entry \(number) of its contents names no place in the pack") }
+        record.fits(in: frames[Int(record.frame)].plain),
+        records.last.map({ record.follows($0) }) ?? true
+      else {
+        throw .damaged(
+          pack, "entry \(number) of its contents names no place in the pack, or one out of order")
+      }
       records.append(record)
     }
   }

@@ -1,3 +1,9 @@
+/// A frame that is full: whole tar members with the places of their blobs, not yet compressed.
+struct PlainFrame: Sendable {
+  var bytes: [UInt8]
+  let blobs: [PackFrame.Blob]
+}
+
 /// A finished frame: whole tar members, compressed and proved, with the places of their blobs.
 struct PackFrame: Sendable {
   let stored: [UInt8]

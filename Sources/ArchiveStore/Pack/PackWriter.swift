@@ -1,42 +1,71 @@
 internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
-/// A pack that is open: frames come to its end one by one.
+/// A pack that is open: frames come to its end one by one, from any thread.
 ///
-/// Not for two threads at once. It becomes an object only when it is closed.
-final class PackWriter {
+/// It becomes an object only when it is closed.
+final class PackWriter: Sendable {
   /// A pack closes at about so many stored bytes: one file and one request for many blobs, and
   /// little to write again when prune rewrites it.
   static let target = 64 << 20
 
-  /// The pack's place in this run's index.
+  /// The pack's place among those of the run.
   let number: Int
-  private let storage: any Storage
   private let lease: Lease
-  private let writer: any ObjectWriter
-  private var hash = Blake2b()
-  private var frames: [FramePlace] = []
-  private var contents = PackContents()
-  private(set) var size: UInt64 = 0
+  private let state: Mutex<State>
 
-  init(number: Int, storage: any Storage, lease: Lease) throws(StoreError) {
+  fileprivate struct State: ~Copyable {
+    let writer: any ObjectWriter
+    var hash = Blake2b()
+    var frames: [FramePlace] = []
+    var contents = PackContents()
+    var size: UInt64 = 0
+
+    init(_ writer: any ObjectWriter) { self.writer = writer }
+  }
+
+  init(number: Int, lease: Lease) throws(StoreError) {
     self.number = number
-    self.storage = storage
     self.lease = lease
-    writer = try lease.explained { () throws(StoreError) in
-      try storage.startObject(in: lease.path)
+    let writer = try lease.explained { () throws(StoreError) in
+      try lease.storage.startObject(in: lease.path)
     }
+    state = Mutex(State(writer))
   }
 
   /// Whether a frame with so many blobs belongs into the next pack. One frame is kept for the
   /// contents.
   func isFull(before blobs: Int) -> Bool {
-    size >= Self.target || frames.count + 1 >= FormatLimit.framesPerPack
-      || contents.records.count + blobs > FormatLimit.blobsPerPack
+    state.withLock { state in
+      state.size >= Self.target || state.frames.count + 1 >= FormatLimit.framesPerPack
+        || state.contents.records.count + blobs > FormatLimit.blobsPerPack
+    }
   }
 
   /// Appends a frame and gives its number.
   func append(_ frame: PackFrame) throws(StoreError) -> Int {
+    try lease.keepAlive()
+    return try state.withLock { state throws(StoreError) in try state.append(frame) }
+  }
+
+  /// Writes contents and seek table and makes the pack durable under its name.
+  func close() throws(StoreError) -> IndexBuilder.Pack {
+    try lease.keepAlive()
+    return try state.withLock { state throws(StoreError) in
+      let id = try state.finish()
+      try lease.explained { () throws(StoreError) in
+        try state.writer.commit(as: RepositoryLayout.pack(id), digest: id)
+      }
+      return IndexBuilder.Pack(id: id, size: state.size, frames: state.frames)
+    }
+  }
+
+  func discard() { state.withLock { $0.writer.discard() } }
+}
+
+extension PackWriter.State {
+  mutating func append(_ frame: PackFrame) throws(StoreError) -> Int {
     let number = frames.count
     for blob in frame.blobs {
       contents.records.append(
@@ -50,31 +79,25 @@ final class PackWriter {
     return number
   }
 
-  private func append(_ bytes: [UInt8]) throws(StoreError) {
-    try lease.keepAlive()
+  private mutating func append(_ bytes: [UInt8]) throws(StoreError) {
     try writer.append(bytes)
     hash.update(bytes)
     size += UInt64(bytes.count)
   }
 
-  /// Writes contents and seek table and makes the pack durable under its name.
-  func close() throws(StoreError) -> IndexBuilder.Pack {
+  /// Appends the contents and the seek table; gives the pack's id.
+  mutating func finish() throws(StoreError) -> Digest {
     var builder = try FrameBuilder(limit: FormatLimit.frame)
+    var encoder = try FrameEncoder()
     let table = contents.encode()
     _ = try builder.append(
       TarMember(path: Array(PackContents.memberName.bytes), size: table.count),
       bytes: table.span, blobs: [])
-    if let frame = try builder.finish(withEnd: true) { _ = try append(frame) }
+    if let frame = builder.finish(withEnd: true) { _ = try append(try encoder.encode(frame)) }
     let places = frames.map {
       SeekTable.Frame(storedSize: $0.stored, contentSize: $0.plain)
     }
     try append(SeekTable(frames: places).encoded())
-    let id = hash.finish()
-    try lease.explained { () throws(StoreError) in
-      try writer.commit(as: RepositoryLayout.pack(id), digest: id)
-    }
-    return IndexBuilder.Pack(id: id, size: size, frames: frames)
+    return hash.finish()
   }
-
-  func discard() { writer.discard() }
 }

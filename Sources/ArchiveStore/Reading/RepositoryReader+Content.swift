@@ -1,4 +1,4 @@
-internal import Codecs
+public import Codecs
 
 extension RepositoryReader {
   /// Gives a file's content in order: each blob with its place in the file. What is passed over, up
@@ -23,17 +23,25 @@ extension RepositoryReader {
   public func forEachPiece(
     of content: Content, _ body: (UInt64, Piece) throws -> Void
   ) throws {
-    try forEachPiece(content.pieces, level: content.level, from: 0, body)
+    try forEachPiece(content.pieces[...], level: content.level, body)
+  }
+
+  /// Gives the pieces that lists of a level (`Content.level`) hold, in order, each with its place.
+  public func forEachPiece(
+    _ pieces: ArraySlice<Piece>, level: UInt8, _ body: (UInt64, Piece) throws -> Void
+  ) throws {
+    try forEachPiece(pieces, level: level, from: 0, body)
   }
 
   private func forEachPiece(
-    _ pieces: [Piece], level: UInt8, from start: UInt64, _ body: (UInt64, Piece) throws -> Void
+    _ pieces: ArraySlice<Piece>, level: UInt8, from start: UInt64,
+    _ body: (UInt64, Piece) throws -> Void
   ) throws {
     var offset = start
     for piece in pieces {
       if level > 0, case .blob(let digest, let length) = piece {
-        let list = try readList(digest, level: level - 1, length: length)
-        try forEachPiece(list, level: level - 1, from: offset, body)
+        let list = try self.pieces(ofList: digest, level: level - 1, length: length)
+        try forEachPiece(list[...], level: level - 1, from: offset, body)
       } else {
         try body(offset, piece)
       }
@@ -41,9 +49,10 @@ extension RepositoryReader {
     }
   }
 
-  /// Reads a list whose pieces must have `length` bytes together.
-  private func readList(
-    _ digest: Digest, level: UInt8, length: UInt64
+  /// Reads a list of pieces, which must have `length` bytes of the file together; those of a level
+  /// above 0 are lists themselves.
+  public func pieces(
+    ofList digest: Digest, level: UInt8, length: UInt64
   ) throws(StoreError) -> [Piece] {
     let blob = BlobID(kind: .list, digest: digest)
     let bytes = try readBlob(blob)

@@ -27,11 +27,11 @@ extension RepositoryReader {
   public func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
-    try walk(WalkStack(tree), body)
+    try walk(WalkStack<WalkLevel>(tree), body)
   }
 
   func walk(
-    _ start: WalkStack, _ body: (ByteString, TreeEntry) throws -> WalkStep
+    _ start: WalkStack<WalkLevel>, _ body: (ByteString, TreeEntry) throws -> WalkStep
   ) throws {
     try walkPastDamage(start) { path, finding in
       switch finding {
@@ -47,11 +47,11 @@ extension RepositoryReader {
   public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
-    try walkPastDamage(WalkStack(tree), body)
+    try walkPastDamage(WalkStack<WalkLevel>(tree), body)
   }
 
   private func walkPastDamage(
-    _ start: WalkStack, _ body: (ByteString, WalkFinding) throws -> WalkStep
+    _ start: WalkStack<WalkLevel>, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
     var stack = start
     while let (path, finding) = try nextFinding(of: &stack) {
@@ -71,7 +71,7 @@ extension RepositoryReader {
 
   /// The next entry; of a folder that cannot be read on, the damage, once.
   private func nextFinding(
-    of stack: inout WalkStack
+    of stack: inout WalkStack<WalkLevel>
   ) throws(StoreError) -> (ByteString, WalkFinding)? {
     while var level = stack.leave() {
       do throws(StoreError) {
@@ -108,7 +108,7 @@ extension RepositoryReader {
 }
 
 /// Where a walk is in one of the folders on its way.
-struct WalkLevel {
+struct WalkLevel: WalkHolder {
   let tree: TreeReference
   let path: ByteString
   var page = 0
@@ -118,11 +118,21 @@ struct WalkLevel {
 
   /// Encoded bytes of what is held.
   var size: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+
+  mutating func forget() { (folder, held) = (nil, nil) }
+}
+
+/// What a walk holds of a folder on its way, and can read again.
+protocol WalkHolder {
+  /// Encoded bytes of what is held.
+  var size: Int { get }
+  /// Lets go of what is held, and not of the place.
+  mutating func forget()
 }
 
 /// The folders that a walk is in, the outermost first.
-struct WalkStack {
-  private var levels: [WalkLevel] = []
+struct WalkStack<Level: WalkHolder> {
+  private var levels: [Level] = []
   /// Encoded bytes of what all levels hold, and the outermost level that holds anything.
   private var size = 0
   private var firstHeld = 0
@@ -130,34 +140,43 @@ struct WalkStack {
   /// What may be held of all levels.
   private let budget: Int
 
-  init(_ tree: TreeReference, budget: Int = 32 << 20) {
+  init(_ first: Level, budget: Int = 32 << 20) {
     self.budget = budget
-    add(WalkLevel(tree: tree, path: ""))
+    add(first)
   }
 
-  mutating func add(_ level: WalkLevel) {
+  mutating func add(_ level: Level) {
     levels.append(level)
     size += level.size
     firstHeld = min(firstHeld, levels.count - 1)
   }
 
-  mutating func leave() -> WalkLevel? {
+  mutating func leave() -> Level? {
     guard let level = levels.popLast() else { return nil }
     size -= level.size
     return level
   }
 
   /// Goes into a folder; what the outermost hold is forgotten until the rest is in the budget.
-  mutating func enter(_ tree: TreeReference, path: ByteString) throws(StoreError) {
+  mutating func enter(_ level: Level, path: ByteString) throws(StoreError) {
     guard levels.count < FormatLimit.depth else {
       throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) folders")
     }
-    add(WalkLevel(tree: tree, path: path))
+    add(level)
     while size > budget && firstHeld < levels.count - 1 {
       size -= levels[firstHeld].size
-      levels[firstHeld].folder = nil
-      levels[firstHeld].held = nil
+      levels[firstHeld].forget()
       firstHeld += 1
     }
+  }
+}
+
+extension WalkStack<WalkLevel> {
+  init(_ tree: TreeReference, budget: Int = 32 << 20) {
+    self.init(WalkLevel(tree: tree, path: ""), budget: budget)
+  }
+
+  mutating func enter(_ tree: TreeReference, path: ByteString) throws(StoreError) {
+    try enter(WalkLevel(tree: tree, path: path), path: path)
   }
 }

@@ -7,21 +7,22 @@ internal import SystemIO
 /// when a pack is gone, the index is loaded once more before that is called damage.
 public final class RepositoryReader {
   public let repository: Repository
-  private var index: IndexSet
+  private let cache: IndexCache?
+  private(set) var index: IndexSet
   private var dataFrames = FrameCache(capacity: 32 << 20)
   private var treeFrames = FrameCache(capacity: 16 << 20)
-  private var decompressor: ZstdDecompressor
+  private var decoder: FrameDecoder
   /// Packs that an index names and that are not there.
   private var gone: Set<Digest> = []
   /// Frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
 
-  init(_ repository: Repository) throws(StoreError) {
+  /// Reads by an index that is open already.
+  init(_ repository: Repository, index: IndexSet, cache: IndexCache?) throws(StoreError) {
     self.repository = repository
-    index = IndexSet(try IndexLoading.loadAll(from: repository.storage))
-    decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor()
-    }
+    self.cache = cache
+    self.index = index
+    decoder = try FrameDecoder(repository.storage)
   }
 
   /// Where a blob lies; nothing when no index names it.
@@ -62,7 +63,8 @@ public final class RepositoryReader {
         }
       }
       let gone = gone
-      index = IndexSet(try IndexLoading.loadAll(from: repository.storage)) { !gone.contains($0) }
+      let objects = try IndexLoading.loadAll(from: repository.storage, cache: cache)
+      index = IndexSet(objects) { !gone.contains($0) }
       guard index.contains(blob) else { break }
     }
     throw .missing("\(blob)")
@@ -77,25 +79,10 @@ public final class RepositoryReader {
     let key = FrameCache.Key(pack: place.pack, frame: place.frameNumber)
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
-    let frame = try decode(place)
-    if kind == .data { dataFrames.insert(frame, key) } else { treeFrames.insert(frame, key) }
-    return frame
-  }
-
-  private func decode(_ place: IndexSet.Found) throws(StoreError) -> [UInt8] {
-    let path = RepositoryLayout.pack(place.pack)
-    let plain = Int(place.frame.plain)
-    let stored = Int(place.frame.stored)
-    // A frame that does not compress is a little larger than its content, never by a 128th.
-    guard plain <= FormatLimit.frame, stored <= FormatLimit.frame + FormatLimit.frame / 128 else {
-      throw .damaged(path.description, "frame \(place.frameNumber) is larger than a frame may be")
-    }
-    let bytes = try repository.storage.load(path, offset: place.frame.offset, count: stored)
     var frame: [UInt8] = []
-    do {
-      try decompressor.decompress(bytes.span, limit: plain, appendingTo: &frame)
-    } catch { throw .codec(error, "\(path), frame \(place.frameNumber)") }
+    try decoder.decode(place, into: &frame)
     decodedFrames += 1
+    if kind == .data { dataFrames.insert(frame, key) } else { treeFrames.insert(frame, key) }
     return frame
   }
 }
@@ -114,8 +101,9 @@ public struct BlobLocation: Hashable, Sendable, Comparable {
 }
 
 extension Repository {
-  /// Begins reading: loads the index.
-  public func beginReading() throws(StoreError) -> RepositoryReader {
-    try RepositoryReader(self)
+  /// Begins reading: opens the index, by way of the host's copies if there is a cache.
+  public func beginReading(cache: IndexCache? = nil) throws(StoreError) -> RepositoryReader {
+    let objects = try IndexLoading.loadAll(from: storage, cache: cache)
+    return try RepositoryReader(self, index: IndexSet(objects), cache: cache)
   }
 }

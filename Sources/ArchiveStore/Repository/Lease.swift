@@ -1,14 +1,19 @@
+internal import Synchronization
 internal import SystemIO
 
 /// The folder of a program that is changing a repository: its unfinished objects lie in it, and it
 /// tells whoever prunes that somebody is at work (docs/repository-format.md, "Leases").
 ///
-/// Not for two threads at once. It is released when it goes out of use.
-final class Lease {
+/// For any thread. It is released when it goes out of use.
+final class Lease: Sendable {
   let storage: any Storage
   let path: ObjectPath
-  private var lastTouch: Double
-  private var isHeld = true
+  private let state: Mutex<State>
+
+  private struct State {
+    var lastTouch: Double
+    var isHeld = true
+  }
 
   /// `alive` is touched each minute; prune takes away what was still for an hour.
   static let touchInterval = 60.0
@@ -18,7 +23,7 @@ final class Lease {
     let name = ByteString(Host.randomHex(bytes: 16))
     self.storage = storage
     path = RepositoryLayout.leases.appending(name)
-    lastTouch = Host.monotonicSeconds()
+    state = Mutex(State(lastTouch: Host.monotonicSeconds()))
     try storage.makeFolders([name], in: RepositoryLayout.leases)
     try touchAlive()
   }
@@ -27,13 +32,17 @@ final class Lease {
 
   /// Tells that work goes on, if the last time is a minute ago. Cheap: to be called often.
   func keepAlive() throws(StoreError) {
-    guard Host.monotonicSeconds() - lastTouch >= Self.touchInterval else { return }
-    try touchAlive()
+    let now = Host.monotonicSeconds()
+    let isDue = state.withLock { state in
+      guard now - state.lastTouch >= Self.touchInterval else { return false }
+      state.lastTouch = now
+      return true
+    }
+    if isDue { try touchAlive() }
   }
 
   private func touchAlive() throws(StoreError) {
     try explained { () throws(StoreError) in try storage.touch(path.appending("alive")) }
-    lastTouch = Host.monotonicSeconds()
   }
 
   /// Notes that this writer has seen a condemned object, and so relies on none of its packs.
@@ -43,6 +52,11 @@ final class Lease {
     }
   }
 
+  /// Saves an object by way of the lease's folder.
+  func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
+    try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
+  }
+
   /// Runs a call that needs the lease; where the lease is gone, the error says that.
   func explained<Result>(
     _ body: () throws(StoreError) -> Result
@@ -50,8 +64,9 @@ final class Lease {
     do {
       return try body()
     } catch {
-      guard error.code == .missing, isHeld, try storage.status(path) == nil else { throw error }
-      isHeld = false
+      guard error.code == .missing, state.withLock({ $0.isHeld }), try storage.status(path) == nil
+      else { throw error }
+      state.withLock { $0.isHeld = false }
       throw StoreError(
         .leaseLost, "finish the work in", storage.place,
         "its lease was taken away because it seemed dead for an hour",
@@ -61,8 +76,11 @@ final class Lease {
 
   /// Removes the folder with all that is unfinished in it. What cannot be removed is left to prune.
   func release() {
-    guard isHeld else { return }
-    isHeld = false
+    let wasHeld = state.withLock { state in
+      defer { state.isHeld = false }
+      return state.isHeld
+    }
+    guard wasHeld else { return }
     for name in (try? storage.list(path)) ?? [] { try? storage.remove(path.appending(name)) }
     try? storage.remove(path)
   }

@@ -9,7 +9,17 @@ extension Repository {
       sandboxctl snapshots --repo .
       sandboxctl restore latest --to /some/folder --repo .
 
-    Without it, everything here opens with standard programs:
+    Without it, recover.py reads everything here. It needs Python 3.8 and the program zstd:
+
+      python3 recover.py . list
+      python3 recover.py . verify --read-data
+      python3 recover.py . restore latest --to /some/folder
+
+    Run it only if nobody else could write to this folder: a program that lies in a store
+    is never run from a store that is not trusted. The same file is in sandboxctl's sources
+    (Tools/recover.py), and reads this folder from anywhere.
+
+    Without that, everything here opens with standard programs:
 
       packs/??/*.tar.zst   your files: ordinary tar archives, compressed by zstd
       index/*.index        where each piece of a file lies; can be made again from the packs

@@ -1,4 +1,5 @@
 public import Codecs
+internal import RecoverScript
 internal import SystemIO
 
 /// A repository that is open: what it is, where it lies, and the way to writing and reading.
@@ -53,6 +54,7 @@ public struct Repository: Sendable {
     let lease = try Lease(storage)
     defer { lease.release() }
     try storage.save(Array(readme.utf8), as: RepositoryLayout.readme, by: lease.path)
+    try storage.save(RecoverScript.bytes, as: RepositoryLayout.recoverScript, by: lease.path)
     let reserve = [UInt8](repeating: 0, count: RepositoryLayout.reserveSize)
     try storage.save(reserve, as: RepositoryLayout.reserve, by: lease.path)
     try storage.save(settings.encode(), as: RepositoryLayout.settings, by: lease.path)

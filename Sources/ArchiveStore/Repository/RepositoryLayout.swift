@@ -5,11 +5,13 @@ internal import SystemIO
 enum RepositoryLayout {
   static let settings = ObjectPath.root.appending("repository.json")
   static let readme = ObjectPath.root.appending("README.txt")
+  static let recoverScript = ObjectPath.root.appending("recover.py")
   static let reserve = ObjectPath.root.appending("reserve")
   static let packs = ObjectPath.root.appending("packs")
   static let indexes = ObjectPath.root.appending("index")
   static let snapshots = ObjectPath.root.appending("snapshots")
   static let condemned = ObjectPath.root.appending("condemned")
+  static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
 
   /// The folders of a new repository's root.

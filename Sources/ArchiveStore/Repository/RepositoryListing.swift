@@ -5,6 +5,8 @@ internal import SystemIO
 /// packs, snapshots. A pack that is listed and not condemned stays while the lease is held.
 struct RepositoryListing {
   var condemnedPacks: Set<Digest> = []
+  /// Whether any condemned object was there.
+  var hasCondemned = false
   var indexes: [Digest] = []
   var packs: Set<Digest> = []
   var snapshots: [Digest] = []
@@ -15,6 +17,7 @@ struct RepositoryListing {
       guard let id = name.utf8.flatMap({ $0.hasSuffix(".json") ? $0.dropLast(5) : nil }) else {
         continue
       }
+      hasCondemned = true
       guard let object = try CondemnedObject.load(name, from: storage) else { continue }
       condemnedPacks.formUnion(object.packs)
       try lease.noteSeen(String(id))

@@ -1,5 +1,5 @@
 public import Codecs
-internal import SystemIO
+public import SystemIO
 
 /// All snapshots of a repository.
 public struct SnapshotListing: Sendable {
@@ -28,10 +28,15 @@ extension Repository {
     return listing
   }
 
-  /// Reads one snapshot.
+  /// Reads one snapshot, and refuses that of another repository.
   public func snapshot(_ id: SnapshotID) throws(StoreError) -> StoredSnapshot {
     let path = RepositoryLayout.snapshot(id)
-    return try StoredSnapshot(id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+    let stored = try StoredSnapshot(
+      id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+    guard stored.snapshot.repository == self.id else {
+      throw .damaged(path.description, "it belongs to another repository")
+    }
+    return stored
   }
 
   /// Finds the snapshot that a text names: `latest`, `latest~2` for the second before it (both of
@@ -44,7 +49,9 @@ extension Repository {
     if let back = Self.stepsBack(text) {
       let all = try snapshots().snapshots.filter { isMeant($0.snapshot) }
       guard back < all.count else {
-        let found = all.isEmpty ? "there is none" : "there are only \(all.count)"
+        let found =
+          all.isEmpty
+          ? "there is none" : all.count == 1 ? "there is only 1" : "there are only \(all.count)"
         throw noSnapshot(text, found)
       }
       return all[all.count - 1 - back]
@@ -60,6 +67,18 @@ extension Repository {
       throw noSnapshot(text, "several snapshots' ids begin so: \(names)")
     }
     return try snapshot(id)
+  }
+
+  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
+  ///
+  /// - Throws: `noSnapshot` where all are later.
+  public func newestSnapshot(
+    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+  ) throws(StoreError) -> StoredSnapshot {
+    let all = try snapshots().snapshots.filter { isMeant($0.snapshot) }
+    if let found = all.last(where: { $0.snapshot.time < end }) { return found }
+    guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
+    throw noSnapshot(text, "the oldest is of \(oldest.snapshot.time.rfc3339)")
   }
 
   private func noSnapshot(_ text: String, _ reason: String) -> StoreError {

@@ -8,8 +8,10 @@ extension StoredSnapshot {
     guard Blake2b.hash(bytes) == id else {
       throw .damaged(object, "its bytes are not those that its name was made of")
     }
-    let line = Array(bytes.prefix { $0 != UInt8(ascii: "\n") })
-    self.init(id: id, snapshot: try Snapshot(line: line, object: object))
+    guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
+      throw .damaged(object, "its first line does not end")
+    }
+    self.init(id: id, snapshot: try Snapshot(line: Array(bytes[..<end]), object: object))
   }
 }
 

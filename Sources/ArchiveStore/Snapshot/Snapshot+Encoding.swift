@@ -1,9 +1,12 @@
-internal import Codecs
+public import Codecs
 internal import SystemIO
 
 extension Snapshot {
   /// The stored bytes: line 1, JSON.
-  func encode() -> [UInt8] {
+  func encode() -> [UInt8] { json.compactBytes + [UInt8(ascii: "\n")] }
+
+  /// The document as it is stored (docs/repository-format.md, "Snapshot").
+  public var json: JSON {
     var members = identityMembers()
     members.add("apps", .array(apps) { $0.json }, unless: apps.isEmpty)
     members.add("policy", ["name": .string(policy.name), "digest": .string(policy.digest.hex)])
@@ -19,7 +22,7 @@ extension Snapshot {
         "original",
         ["repository": .string(original.repository.hex), "id": .string(original.id.hex)])
     }
-    return JSON.object(members + unknown).compactBytes + [UInt8(ascii: "\n")]
+    return .object(members + unknown)
   }
 
   private func identityMembers() -> [JSON.Member] {

@@ -28,7 +28,7 @@ final class LocalObjectWriter: ObjectWriter {
   }
 
   func append(_ bytes: [UInt8]) throws(StoreError) {
-    do { try file.write(bytes) } catch { throw .system(error) }
+    do { try file.write(bytes) } catch { throw storage.failure(error) }
     size += UInt64(bytes.count)
   }
 
@@ -36,11 +36,11 @@ final class LocalObjectWriter: ObjectWriter {
     do {
       try settle(path)
     } catch {
-      guard error.operation == .sync else { throw .system(error) }
+      guard error.operation == .sync else { throw storage.failure(error) }
       do {
         try makeAgain(digest)
         try settle(path)
-      } catch { throw .system(error) }
+      } catch { throw storage.failure(error) }
     }
   }
 

@@ -3,7 +3,7 @@ public import SystemIO
 extension LocalStorage {
   /// Gives a whole file.
   public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    let bytes = try within(path) { folder throws(SystemError) in
+    let bytes = try reading(path) { folder throws(SystemError) in
       try folder.file(path.name).readAll(limit: limit)
     }
     guard let bytes else {
@@ -16,13 +16,27 @@ extension LocalStorage {
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
-    let bytes = try within(path) { folder throws(SystemError) in
+    let bytes = try reading(path) { folder throws(SystemError) in
       try folder.file(path.name).read(count: count, at: offset)
     }
-    guard bytes.count == count else {
+    guard let bytes, bytes.count == count else {
       throw .damaged(path.description, "it ends before byte \(offset + UInt64(count))")
     }
     return bytes
+  }
+
+  /// Runs calls that read an object. Where they fail because there is a link, a pipe or a device in
+  /// its place, the object is damaged.
+  private func reading(
+    _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> [UInt8]?
+  ) throws(StoreError) -> [UInt8]? {
+    do throws(SystemError) {
+      return try body(try folder(path.folder))
+    } catch {
+      let found = try? folder(path.folder).statusIfPresent(path.name)
+      guard let found, found.kind != .file else { throw failure(error) }
+      throw .damaged(path.description, "it is not a regular file")
+    }
   }
 
   /// Gives the names in a folder.
@@ -46,9 +60,9 @@ extension LocalStorage {
 
   /// Begins a file.
   public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    try StoreError.wrap { () throws(SystemError) in
-      try LocalObjectWriter(storage: self, folder: folder)
-    }
+    do {
+      return try LocalObjectWriter(storage: self, folder: folder)
+    } catch { throw failure(error) }
   }
 
   /// Makes folders.
@@ -58,7 +72,7 @@ extension LocalStorage {
       for name in names { try folder.createFolder(name, permissions: 0o700) }
       try folder.sync()
     } catch {
-      guard error.isExisting else { throw .system(error) }
+      guard error.isExisting else { throw failure(error) }
       throw StoreError(
         .notEmpty, "make the folder", error.path.description, "it exists already", cause: error)
     }

@@ -48,9 +48,17 @@ public final class LocalStorage: Storage {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
 
-  /// Bytes that can still be written to the volume.
-  public func freeBytes() throws(StoreError) -> UInt64 {
-    try StoreError.wrap { () throws(SystemError) in try root.space().available }
+  /// The volume's space.
+  public func space() throws(StoreError) -> VolumeSpace? {
+    try StoreError.wrap { () throws(SystemError) in try root.space() }
+  }
+
+  /// A failed call as this module's error. A full or read-only volume is the repository's matter,
+  /// whatever file it came to light with.
+  func failure(_ error: SystemError) -> StoreError {
+    guard error.endsEverything else { return .system(error) }
+    return StoreError(
+      .system, "write to the repository", place, error.reason, hint: error.hint, cause: error)
   }
 
   /// A name for an unfinished object that no other of this program has.
@@ -69,6 +77,6 @@ public final class LocalStorage: Storage {
   func within<Result: ~Copyable>(
     _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
-    try StoreError.wrap { () throws(SystemError) in try body(try folder(path.folder)) }
+    do { return try body(try folder(path.folder)) } catch { throw failure(error) }
   }
 }

@@ -40,6 +40,9 @@ public protocol Storage: Sendable {
 
   /// Removes an object or an empty folder.
   func remove(_ path: ObjectPath) throws(StoreError)
+
+  /// The space of the volume that the objects lie on; nothing where that cannot be told.
+  func space() throws(StoreError) -> VolumeSpace?
 }
 
 /// What a storage knows of an object without reading it.
@@ -75,6 +78,9 @@ public protocol ObjectWriter: AnyObject {
 }
 
 extension Storage {
+  /// Most stores cannot tell.
+  public func space() throws(StoreError) -> VolumeSpace? { nil }
+
   /// Saves a whole object, durably, by way of a temporary in `folder`.
   public func save(
     _ bytes: [UInt8], as path: ObjectPath, by folder: ObjectPath

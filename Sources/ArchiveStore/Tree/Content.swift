@@ -10,6 +10,13 @@ public struct Content: Hashable, Sendable {
   /// The pieces; together they have `size` bytes.
   public let pieces: [Piece]
 
+  /// Makes content of its parts; whether they fit is checked where an entry is written.
+  public init(size: UInt64, level: UInt8, pieces: [Piece]) {
+    self.size = size
+    self.level = level
+    self.pieces = pieces
+  }
+
   /// The content of an empty file.
   public static let empty = Content(size: 0, level: 0, pieces: [])
 

@@ -20,7 +20,7 @@ enum TreeCoding {
   static let pageBytes = 4 << 20
 
   /// The blob of a page of encoded entries.
-  static func encodePage(_ entries: ArraySlice<[UInt8]>) -> [UInt8] {
+  static func encodePage(_ entries: some Collection<some Collection<UInt8>>) -> [UInt8] {
     var encoder = CBOREncoder(capacity: 16 + entries.reduce(0) { $0 + $1.count })
     encoder.beginMap()
     if !entries.isEmpty {
@@ -50,29 +50,29 @@ enum TreeCoding {
     return encoder.finish()
   }
 
-  /// Where the pages of a folder end, by the names and encoded entries in order.
-  static func pages(of names: [ByteString], _ entries: [[UInt8]]) -> [Range<Int>] {
+  /// Where the pages of a folder end.
+  static func pages(of folder: EncodedFolder) -> [Range<Int>] {
     var pages: [Range<Int>] = []
     var start = 0
     var size = 0
-    for number in entries.indices {
-      if number > start && size + entries[number].count > pageBytes {
+    for number in 0..<folder.count {
+      if number > start && size + folder.size(number) > pageBytes {
         pages.append(start..<number)
         (start, size) = (number, 0)
       }
-      size += entries[number].count
+      size += folder.size(number)
       let count = number + 1 - start
-      if count == maximumEntries || count >= minimumEntries && isBoundary(names[number]) {
+      if count == maximumEntries || count >= minimumEntries && isBoundary(number, folder) {
         pages.append(start..<(number + 1))
         (start, size) = (number + 1, 0)
       }
     }
-    if start < entries.count || pages.isEmpty { pages.append(start..<entries.count) }
+    if start < folder.count || pages.isEmpty { pages.append(start..<folder.count) }
     return pages
   }
 
-  private static func isBoundary(_ name: ByteString) -> Bool {
-    name.withSpan { Blake2b.hash($0) }.leadingZeroBitCount >= boundaryBits
+  private static func isBoundary(_ number: Int, _ folder: borrowing EncodedFolder) -> Bool {
+    folder.nameHash(number).leadingZeroBitCount >= boundaryBits
   }
 }
 

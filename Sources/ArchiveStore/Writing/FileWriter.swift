@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// Takes the bytes and holes of one file in order; made by `WritingSession.storeFile`.
+/// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
 ///
 /// Holds at most 12 MiB and the portion that is given, however large the file is.
 public final class FileWriter {
-  private var session: WritingSession?
+  private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
   private var cutter = ContentCutter(isDatabase: false, size: nil)
@@ -22,30 +22,27 @@ public final class FileWriter {
   init() {}
 
   func begin(
-    _ session: WritingSession, path: ByteString, hints: FileHints
+    _ writer: ContentWriter, path: ByteString, hints: FileHints
   ) throws(StoreError) {
-    guard self.session == nil else {
-      throw .invalid(path.description, "another file of the session is not finished")
+    guard self.writer == nil else {
+      throw .invalid(path.description, "another file of the writer is not finished")
     }
-    self.session = session
+    self.writer = writer
     self.path = path
     self.hints = hints
     cutter = ContentCutter(isDatabase: hints.isDatabase, size: hints.size)
     content = ContentBuilder()
     isWhole = true
-    pending.removeAll()
   }
 
-  func end() { session = nil }
+  func end() { writer = nil }
 
   /// Takes the next bytes.
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
-    guard let session else { throw Self.isOver }
-    try session.work { () throws(StoreError) in
-      try session.lease.keepAlive()
-      try cutter.append(bytes) { offset, piece throws(StoreError) in
-        try take(piece, at: offset, session)
-      }
+    let writer = try open()
+    try writer.session.lease.keepAlive()
+    try cutter.append(bytes) { offset, piece throws(StoreError) in
+      try take(piece, at: offset, writer)
     }
   }
 
@@ -54,64 +51,77 @@ public final class FileWriter {
 
   /// Takes a hole: zeros that need not be read.
   public func appendHole(length: UInt64) throws(StoreError) {
-    guard let session else { throw Self.isOver }
+    let writer = try open()
     if length == 0 { return }
-    try session.work { () throws(StoreError) in
-      try cutter.appendHole(length: length) { offset, piece throws(StoreError) in
-        try take(piece, at: offset, session)
-      }
-      isWhole = false
-      try flush(session)
-      try add(.hole(length: length), session)
+    try cutter.appendHole(length: length) { offset, piece throws(StoreError) in
+      try take(piece, at: offset, writer)
     }
+    isWhole = false
+    try flush(writer)
+    try add(.hole(length: length), writer)
   }
 
   /// Gives the content when all bytes have come.
   func finish() throws(StoreError) -> Content {
-    guard let session else { throw Self.isOver }
-    try cutter.finish { offset, piece throws(StoreError) in try take(piece, at: offset, session) }
-    try flush(session)
+    let writer = try open()
+    try cutter.finish { offset, piece throws(StoreError) in try take(piece, at: offset, writer) }
+    try flush(writer)
     return try content.finish { level, pieces throws(StoreError) in
-      try session.storeList(level: level, pieces: pieces)
+      try writer.session.storeList(level: level, pieces: pieces)
     }
   }
 
-  private func add(_ piece: Piece, _ session: WritingSession) throws(StoreError) {
+  /// Stores what other threads rely on already of a file that is not read to its end.
+  func giveUp() throws(StoreError) {
+    isWhole = false
+    try flush(try open())
+  }
+
+  private func open() throws(StoreError) -> ContentWriter {
+    guard let writer else { throw .invalid("a file", "its writer is used after its end") }
+    try writer.session.status.check()
+    return writer
+  }
+
+  private func add(_ piece: Piece, _ writer: ContentWriter) throws(StoreError) {
     try content.append(piece) { level, pieces throws(StoreError) in
-      try session.storeList(level: level, pieces: pieces)
+      try writer.session.storeList(level: level, pieces: pieces)
     }
   }
 
   /// Names a piece, and keeps its bytes if it is new.
   private func take(
-    _ bytes: Span<UInt8>, at offset: UInt64, _ session: WritingSession
+    _ bytes: Span<UInt8>, at offset: UInt64, _ writer: ContentWriter
   ) throws(StoreError) {
     let id = BlobID(kind: .data, digest: Blake2b.hash(bytes))
-    try add(.blob(id.digest, length: UInt64(bytes.count)), session)
-    if session.isKnown(id, length: bytes.count) {
+    try add(.blob(id.digest, length: UInt64(bytes.count)), writer)
+    let isRepeat = pending.contains(id)
+    if isRepeat {
+      writer.session.known.countKnown(length: bytes.count)
+    } else if !writer.session.known.claim(id, length: bytes.count) {
       isWhole = false
-      return try flush(session)
+      return try flush(writer)
     }
     if pending.bytes.count + bytes.count > (isWhole ? Self.wholeLimit : Self.partLimit) {
       isWhole = false
-      try flush(session)
+      try flush(writer)
     }
-    if !isWhole && pending.contains(id) { return try flush(session) }
+    if isRepeat && !isWhole { return try flush(writer) }
     pending.append(id, bytes, at: offset)
   }
 
   /// Hands over what is pending: as the whole file, or as parts.
-  private func flush(_ session: WritingSession) throws(StoreError) {
+  private func flush(_ writer: ContentWriter) throws(StoreError) {
     if isWhole {
       try pending.giveWhole { bytes, blobs throws(StoreError) in
-        try session.appendData(member(path, bytes.count), bytes: bytes, blobs: blobs)
+        try writer.append(member(path, bytes.count), bytes: bytes, blobs: blobs)
       }
     } else {
       try pending.giveParts(limit: Self.partLimit) { offset, bytes, blobs throws(StoreError) in
         let digits = String(offset, radix: 16)
         let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
-        let part = WritingSession.parts.appending(path).appending(ByteString(name))
-        try session.appendData(member(part, bytes.count), bytes: bytes, blobs: blobs)
+        let part = Self.parts.appending(path).appending(ByteString(name))
+        try writer.append(member(part, bytes.count), bytes: bytes, blobs: blobs)
       }
     }
     pending.removeAll()
@@ -123,5 +133,5 @@ public final class FileWriter {
       modified: hints.modified.seconds)
   }
 
-  private static let isOver = StoreError.invalid("a file", "its writer is used after its end")
+  private static let parts: ByteString = ".sandboxctl/parts"
 }

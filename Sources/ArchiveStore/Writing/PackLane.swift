@@ -1,53 +1,49 @@
 internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
-/// The way of one sort of blobs into packs: the frame that is being gathered and the open pack.
-/// File contents have one lane, trees and lists another.
-struct PackLane: ~Copyable {
-  private var builder: FrameBuilder
-  private var pack: PackWriter?
+/// Where finished frames of one sort go: the pack that is open, and the next when it is full. For
+/// any thread.
+final class PackLane: Sendable {
+  private let packs: RunPacks
+  private let known: KnownBlobs
+  private let open = Mutex<PackWriter?>(nil)
 
-  init(frameLimit: Int) throws(StoreError) { builder = try FrameBuilder(limit: frameLimit) }
+  init(_ packs: RunPacks, _ known: KnownBlobs) {
+    self.packs = packs
+    self.known = known
+  }
 
-  /// Adds a member; the frame that it closes goes into the pack.
-  mutating func append(
-    _ member: TarMember, bytes: Span<UInt8>, blobs: [PackFrame.Blob], into packs: inout RunPacks
-  ) throws(StoreError) {
-    if let frame = try builder.append(member, bytes: bytes, blobs: blobs) {
-      try append(frame, into: &packs)
+  /// Appends a frame to the open pack; a pack that is full then is closed soon.
+  func append(_ frame: PackFrame) throws(StoreError) {
+    let full = try open.withLock { open throws(StoreError) in
+      var full: [PackWriter] = []
+      if let pack = open, pack.isFull(before: frame.blobs.count) {
+        full.append(pack)
+        open = nil
+      }
+      let pack: PackWriter
+      if let there = open { pack = there } else { pack = try packs.open() }
+      open = pack
+      let number = try pack.append(frame)
+      known.place(frame.blobs, pack: pack.number, frame: number)
+      if pack.isFull(before: 0) {
+        full.append(pack)
+        open = nil
+      }
+      return full
+    }
+    for pack in full { try packs.closeSoon(pack) }
+  }
+
+  /// Takes the open pack out, for who closes it; the next frame opens another.
+  func takeOpen() -> PackWriter? {
+    open.withLock { open in
+      defer { open = nil }
+      return open
     }
   }
 
-  /// Closes the frame and the pack.
-  mutating func finish(into packs: inout RunPacks) throws(StoreError) {
-    if let frame = try builder.finish() { try append(frame, into: &packs) }
-    try closePack(into: &packs)
-  }
-
-  func discard() { pack?.discard() }
-
-  private mutating func append(
-    _ frame: PackFrame, into packs: inout RunPacks
-  ) throws(StoreError) {
-    if let pack, pack.isFull(before: frame.blobs.count) { try closePack(into: &packs) }
-    let pack: PackWriter
-    if let open = self.pack { pack = open } else { pack = try packs.open() }
-    self.pack = pack
-    let number = try pack.append(frame)
-    for blob in frame.blobs {
-      packs.blobs.place(
-        blob.id, pack: pack.number, frame: number, offset: UInt32(blob.offset))
-    }
-  }
-
-  private mutating func closePack(into packs: inout RunPacks) throws(StoreError) {
-    guard let pack else { return }
-    self.pack = nil
-    do {
-      try packs.close(pack)
-    } catch {
-      pack.discard()
-      throw error
-    }
-  }
+  /// Removes what is open.
+  func discard() { takeOpen()?.discard() }
 }

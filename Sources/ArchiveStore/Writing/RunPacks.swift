@@ -1,39 +1,113 @@
 internal import Codecs
+internal import Synchronization
+internal import SystemIO
 
-/// The packs and blobs of one run, which become one index object.
-struct RunPacks {
-  let storage: any Storage
+/// The packs of one run, for all its threads.
+///
+/// A full pack becomes durable on a thread of its own, so that none who compresses waits for the
+/// disk; of those that wait for it only one may, so that memory and what a crash costs are bounded.
+final class RunPacks: Sendable {
   let lease: Lease
-  var blobs = RunBlobs()
-  /// Packs by their number; nothing where a pack is still open.
-  private var finished: [IndexBuilder.Pack?] = []
-  private(set) var storedBytes: UInt64 = 0
+  private let status: RunStatus
+  private let state: Mutex<State>
 
-  init(storage: any Storage, lease: Lease) {
-    self.storage = storage
-    self.lease = lease
+  private struct State {
+    var opened = 0
+    /// Packs that are durable, by their number, and in no index object yet.
+    var finished: [Int: IndexBuilder.Pack] = [:]
+    var count = 0
+    var storedBytes: UInt64 = 0
+    var lastIndex = Host.monotonicSeconds()
+    /// The thread that closes packs, while there is one.
+    var closer: Workers?
   }
 
-  var count: Int { finished.count { $0 != nil } }
+  init(_ lease: Lease, _ status: RunStatus) {
+    self.lease = lease
+    self.status = status
+    state = Mutex(State())
+  }
+
+  /// Packs that are durable, and their bytes.
+  var counts: (packs: Int, bytes: UInt64) { state.withLock { ($0.count, $0.storedBytes) } }
 
   /// Opens the next pack.
-  mutating func open() throws(StoreError) -> PackWriter {
-    let pack = try PackWriter(number: finished.count, storage: storage, lease: lease)
-    finished.append(nil)
-    return pack
+  func open() throws(StoreError) -> PackWriter {
+    let number = state.withLock { state in
+      defer { state.opened += 1 }
+      return state.opened
+    }
+    return try PackWriter(number: number, lease: lease)
   }
 
-  /// Makes a pack durable.
-  mutating func close(_ pack: PackWriter) throws(StoreError) {
-    let done = try pack.close()
-    finished[pack.number] = done
-    storedBytes += done.size
+  /// Makes a pack durable, now.
+  func close(_ pack: PackWriter) throws(StoreError) {
+    do {
+      let done = try pack.close()
+      state.withLock { state in
+        state.finished[pack.number] = done
+        state.count += 1
+        state.storedBytes += done.size
+      }
+    } catch {
+      pack.discard()
+      throw error
+    }
   }
 
-  /// The index of all that is stored; nothing when there is nothing. All packs must be closed.
-  func index() -> [UInt8]? {
-    let packs = finished.compactMap { $0 }
-    guard !packs.isEmpty, packs.count == finished.count else { return nil }
-    return IndexBuilder(packs: packs, records: blobs.records).encode()
+  /// Makes a pack durable, some time before `wait()` returns. A failure ends the run.
+  func closeSoon(_ pack: PackWriter) throws(StoreError) {
+    try closer().submit { [self] in
+      do throws(StoreError) { try close(pack) } catch { status.fail(error) }
+    }
+  }
+
+  /// Waits until all packs that were to be closed are, and tells of a failure.
+  func wait() throws(StoreError) {
+    let closer = state.withLock { state in
+      defer { state.closer = nil }
+      return state.closer
+    }
+    closer?.finish()
+    try status.check()
+  }
+
+  private func closer() throws(StoreError) -> Workers {
+    try state.withLock { state throws(StoreError) in
+      if let closer = state.closer { return closer }
+      let closer = try StoreError.wrap { () throws(SystemError) in
+        try Workers(count: 1, capacity: 1, name: "packs")
+      }
+      state.closer = closer
+      return closer
+    }
+  }
+}
+
+// MARK: - Index
+
+extension RunPacks {
+  /// An index object is due for so many bytes of finished packs, or after so many seconds.
+  private static let indexBytes: UInt64 = 512 << 20
+  private static let indexSeconds = 300.0
+
+  var isIndexDue: Bool {
+    state.withLock { state in
+      Host.monotonicSeconds() - state.lastIndex >= Self.indexSeconds
+        || state.finished.values.reduce(0) { $0 + $1.size } >= Self.indexBytes
+    }
+  }
+
+  /// The finished packs that are in no index object yet, by their numbers.
+  var unindexed: [(number: Int, pack: IndexBuilder.Pack)] {
+    state.withLock { $0.finished }.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+  }
+
+  /// Notes that an index object has these packs.
+  func noteIndexed(_ numbers: some Sequence<Int>) {
+    state.withLock { state in
+      for number in numbers { state.finished[number] = nil }
+      state.lastIndex = Host.monotonicSeconds()
+    }
   }
 }

@@ -3,49 +3,46 @@ internal import SystemIO
 
 extension WritingSession {
   /// Stores a folder of ready entries, in any order, and gives its name. The same entries give the
-  /// same name on every host.
+  /// same name on every host. For any thread.
   ///
   /// - Throws: `invalid` for two entries of one name, and for one that the format does not allow.
   public func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
-    try work { () throws(StoreError) in
+    try storeTree(EncodedFolder(entries))
+  }
+
+  /// Stores a folder of encoded entries and gives its name. For any thread.
+  public func storeTree(_ folder: EncodedFolder) throws(StoreError) -> TreeReference {
+    try status.step { () throws(StoreError) in
       try lease.keepAlive()
-      let sorted = Self.sorted(entries)
-      let encoded = try Self.encode(sorted)
-      let pages = TreeCoding.pages(of: sorted.map(\.name), encoded)
+      let pages = TreeCoding.pages(of: folder)
       var table: [TreePage] = []
       for page in pages {
-        let digest = try store(TreeCoding.encodePage(encoded[page]), kind: .tree).digest
-        if let last = sorted[page].last { table.append(TreePage(last: last.name, digest: digest)) }
+        let bytes = TreeCoding.encodePage(page.lazy.map { folder.entry($0) })
+        let digest = try store(bytes, kind: .tree)
         if pages.count == 1 { return TreeReference(digest) }
+        table.append(TreePage(last: folder.name(page.upperBound - 1), digest: digest))
       }
-      return TreeReference(try store(TreeCoding.encodeTable(table), kind: .tree).digest)
+      return TreeReference(try store(TreeCoding.encodeTable(table), kind: .tree))
     }
   }
 
-  private static func sorted(_ entries: [TreeEntry]) -> [TreeEntry] {
-    let sorted =
-      zip(entries, entries.dropFirst()).allSatisfy { $0.name < $1.name }
-      ? entries : entries.sorted { $0.name < $1.name }
-    return sorted.map { entry in
-      guard entry.attributes.count > 1 else { return entry }
-      var entry = entry
-      entry.attributes.sort { $0.name < $1.name }
-      return entry
-    }
+  /// Stores a list of a large file's pieces.
+  func storeList(level: UInt8, pieces: [Piece]) throws(StoreError) -> Digest {
+    try store(ContentCoding.encodeList(level: level, pieces: pieces), kind: .list)
   }
 
-  private static func encode(_ sorted: [TreeEntry]) throws(StoreError) -> [[UInt8]] {
-    var encoded: [[UInt8]] = []
-    encoded.reserveCapacity(sorted.count)
-    var last: ByteString?
-    for entry in sorted {
-      if let fault = entry.fault {
-        throw .invalid("the entry \(entry.name)", "it has \(fault)")
-      }
-      if entry.name == last { throw .invalid("the entry \(entry.name)", "its name comes twice") }
-      last = entry.name
-      encoded.append(TreeEntryCoding.encode(entry))
+  /// Stores a tree or a list, if it is not known, and gives its name.
+  func store(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> Digest {
+    let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
+    guard known.claim(id, length: bytes.count) else { return id.digest }
+    let path = Self.treeMembers.appending(ByteString(id.digest.hex))
+    let blob = PackFrame.Blob(id: id, offset: 0, length: bytes.count)
+    try status.mustStep { () throws(StoreError) in
+      try trees.append(
+        TarMember(path: Array(path.bytes), size: bytes.count), bytes: bytes, blob: blob)
     }
-    return encoded
+    return id.digest
   }
+
+  private static let treeMembers: ByteString = ".sandboxctl/trees"
 }

@@ -1,92 +1,106 @@
-internal import Codecs
+public import Codecs
+internal import Synchronization
 internal import SystemIO
 
 /// One run that writes into a repository: a lease, what is known, and what is stored until the
 /// snapshot makes it a backup.
 ///
-/// A blob that the index (in packs that stay) or this run has is not stored again. Everything is
-/// durable only when `finish` returns; after `abandon`, or an error of storage, whole packs of the
-/// run may be left, which no snapshot needs. Not for two threads at once.
-public final class WritingSession {
+/// For several threads: each stores contents through a `ContentWriter` of its own. A blob that the
+/// index (in packs that stay) or this run has is not stored again; of two threads that have the
+/// same new blob one stores it, and the other relies on it, for a failure of any thread ends the
+/// session for all. Everything is durable only when `finish` returns; after `abandon`, or an error
+/// of storage, whole packs of the run may be left, which no snapshot needs.
+public final class WritingSession: Sendable {
   public let repository: Repository
+  /// Whether no condemned object was listed: then contents that an earlier snapshot has, and that
+  /// `holds(snapshot:)` finds, can be relied on without a look at each blob.
+  public let canRelyOnLists: Bool
+
+  let cache: IndexCache?
   let lease: Lease
-  let known: IndexSet
-  var packs: RunPacks
-  var data: PackLane
-  var trees: PackLane
-  /// The writer of the file in hand, kept for its buffers.
-  let files = FileWriter()
-  /// The first failure; it ends the session.
-  private var failure: StoreError?
-  private var isOpen = true
+  let status: RunStatus
+  let known: KnownBlobs
+  let packs: RunPacks
+  let trees: TreeLane
+  /// Frames of large files that any thread may compress.
+  let queue: FrameQueue
+  let buffers: BufferPool
+  /// One open pack of contents for each eight workers.
+  let lanes: [PackLane]
 
-  /// What the run has done so far.
-  public internal(set) var statistics = WritingStatistics()
+  private let snapshots: Set<Digest>
+  private let writers = Atomic<Int>(0)
+  private let isReleased = Atomic<Bool>(false)
+  private let ending = Mutex<Void>(())
 
-  init(_ repository: Repository) throws(StoreError) {
+  static let workersPerLane = 8
+
+  init(_ repository: Repository, workers: Int, cache: IndexCache?) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
     let storage = repository.storage
-    let lease = try Lease(storage)
+    let workers = max(1, workers)
+    lease = try Lease(storage)
     let listing = try RepositoryListing(storage, lease: lease)
-    let objects = try IndexLoading.load(listing.indexes, from: storage)
+    let objects = try IndexLoading.load(listing.indexes, from: storage, cache: cache)
     self.repository = repository
-    self.lease = lease
-    known = IndexSet(objects) { id in
+    self.cache = cache
+    canRelyOnLists = !listing.hasCondemned
+    snapshots = Set(listing.snapshots)
+    status = RunStatus(place: repository.place)
+    let index = IndexSet(objects) { id in
       listing.packs.contains(id) && !listing.condemnedPacks.contains(id)
     }
-    packs = RunPacks(storage: storage, lease: lease)
-    data = try PackLane(frameLimit: FrameBuilder.dataLimit)
-    trees = try PackLane(frameLimit: FrameBuilder.treeLimit)
+    known = KnownBlobs(index)
+    packs = RunPacks(lease, status)
+    queue = FrameQueue(workers: workers)
+    buffers = BufferPool(capacity: 2 * workers)
+    trees = try TreeLane(PackLane(packs, known))
+    var lanes: [PackLane] = []
+    for _ in 0..<((workers - 1) / Self.workersPerLane + 1) { lanes.append(PackLane(packs, known)) }
+    self.lanes = lanes
   }
 
-  /// Makes what was stored durable and then the snapshot: packs, index, snapshot, in this order.
-  /// The session is over, whether it succeeds or fails.
-  public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
-    defer { abandon() }
-    return try work { () throws(StoreError) in
-      try data.finish(into: &packs)
-      try trees.finish(into: &packs)
-      if let index = packs.index() {
-        try save(index, as: RepositoryLayout.index(Blake2b.hash(index)))
-      }
-      statistics.packs = packs.count
-      statistics.storedBytes = packs.storedBytes
-      var snapshot = snapshot
-      snapshot.totals.stored = packs.storedBytes
-      let bytes = snapshot.encode()
-      let id = Blake2b.hash(bytes)
-      try save(bytes, as: RepositoryLayout.snapshot(id))
-      return StoredSnapshot(id: id, snapshot: snapshot)
-    }
+  deinit { abandon() }
+
+  /// Makes a way of storing contents for one thread.
+  public func makeWriter() throws(StoreError) -> ContentWriter {
+    try status.check()
+    let number = writers.add(1, ordering: .relaxed).oldValue
+    return try ContentWriter(self, lane: lanes[number % lanes.count])
   }
 
-  private func save(_ bytes: [UInt8], as path: ObjectPath) throws(StoreError) {
-    try lease.explained { () throws(StoreError) in
-      try repository.storage.save(bytes, as: path, by: lease.path)
-    }
+  /// Whether a blob is known to the index, in a pack that may be relied on, or to this run.
+  public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
+
+  /// The packs that are there, that an index object names, and that are not condemned. While none
+  /// of them goes, what was in the repository is in it.
+  public var indexedPacks: Set<Digest> { known.packs }
+
+  /// Whether a snapshot was there when the session had its lease and listed.
+  public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }
+
+  /// What the run has done so far.
+  public var statistics: WritingStatistics {
+    var statistics = known.statistics
+    (statistics.packs, statistics.storedBytes) = packs.counts
+    return statistics
   }
 
-  /// Ends the run without a snapshot and removes what is unfinished.
+  /// Runs steps that only one thread may be in.
+  func alone<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
+    try ending.withLock { _ throws(StoreError) in try body() }
+  }
+
+  /// Ends the run without a snapshot and removes what is unfinished. Other threads' steps throw
+  /// from now on.
   public func abandon() {
-    guard isOpen else { return }
-    isOpen = false
-    data.discard()
-    trees.discard()
+    guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
+    status.end()
+    for lane in lanes { lane.discard() }
+    trees.packs.discard()
+    try? packs.wait()
     lease.release()
-  }
-
-  /// Runs a step of an open session. A failure other than of what the caller gave ends it: all
-  /// later steps throw the same.
-  func work<Result>(_ body: () throws(StoreError) -> Result) throws(StoreError) -> Result {
-    if let failure { throw failure }
-    guard isOpen else { throw .invalid(repository.place, "the session is over") }
-    do {
-      return try body()
-    } catch {
-      if error.code != .invalid { failure = error }
-      throw error
-    }
   }
 }
 
@@ -98,12 +112,22 @@ public struct WritingStatistics: Hashable, Sendable {
   /// Blobs that were there already, and their bytes.
   public var knownBlobs: UInt64 = 0
   public var knownBytes: UInt64 = 0
-  /// Packs made and their bytes; known at the end.
+  /// Packs that are durable, and their bytes.
   public var packs = 0
   public var storedBytes: UInt64 = 0
+
+  mutating func countKnown(_ length: Int) {
+    knownBlobs += 1
+    knownBytes += UInt64(length)
+  }
 }
 
 extension Repository {
-  /// Begins a run that writes: takes a lease, then lists and loads the index.
-  public func beginWriting() throws(StoreError) -> WritingSession { try WritingSession(self) }
+  /// Begins a run that writes: takes a lease, then lists and opens the index, by way of the host's
+  /// copies if there is a cache. At most `workers` threads will store contents at the same time.
+  public func beginWriting(
+    workers: Int = 1, cache: IndexCache? = nil
+  ) throws(StoreError) -> WritingSession {
+    try WritingSession(self, workers: workers, cache: cache)
+  }
 }

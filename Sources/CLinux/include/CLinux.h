@@ -2,8 +2,18 @@
 // differ between libraries. Every function returns its result, or the negative errno; a call that a
 // signal interrupted is made again.
 #pragma once
+#include <errno.h>
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/stat.h>
+
+// AT_NO_AUTOMOUNT, which the C library shows only to _GNU_SOURCE.
+#define CL_NO_AUTOMOUNT 0x800
+
+// O_TMPFILE, which the C library shows only to _GNU_SOURCE: opening a folder so makes a file in it
+// without a name.
+static const int cl_unnamed = 020000000 | O_DIRECTORY;
 
 // What a file's status says, in fixed types; times in seconds and nanoseconds.
 struct cl_status {
@@ -37,14 +47,41 @@ long cl_look(int folder, const char *name, struct cl_status *out);
 // The same for a child that is no folder and was listed with this inode in a folder on this device:
 // by fstatat(2), which is a twentieth faster than statx(2) but does not tell of mounts. What is
 // mounted over a file is another inode than the listed one, so there statx is asked too; then the
-// result is 1.
-long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
-                     struct cl_status *out);
+// result is 1. In the header, so that the call is compiled into the loop that makes it.
+static inline long cl_look_quickly(int folder, const char *name, uint64_t device, uint64_t inode,
+                                   struct cl_status *out) {
+  struct stat s;
+  while (fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW | CL_NO_AUTOMOUNT) < 0) {
+    if (errno != EINTR) return -(long)errno;
+  }
+  if (s.st_dev != device || s.st_ino != inode) {
+    long r = cl_look(folder, name, out);
+    return r < 0 ? r : 1;
+  }
+  out->inode = s.st_ino;
+  out->device = s.st_dev;
+  out->special_device = s.st_rdev;
+  out->size = s.st_size;
+  out->blocks = s.st_blocks;
+  out->mtime = s.st_mtim.tv_sec;
+  out->mtime_ns = s.st_mtim.tv_nsec;
+  out->ctime = s.st_ctim.tv_sec;
+  out->ctime_ns = s.st_ctim.tv_nsec;
+  out->mode = s.st_mode;
+  out->uid = s.st_uid;
+  out->gid = s.st_gid;
+  out->links = s.st_nlink;
+  out->mount_root = 0;
+  out->has_btime = 0;
+  return 0;
+}
 long cl_list(int fd, void *into, size_t count);
 long cl_mkdir(int folder, const char *name, unsigned mode);
 long cl_unlink(int folder, const char *name, int flags);
 // Renames; with no_replace nonzero an existing target is EEXIST.
 long cl_rename(int from, const char *name, int to, const char *as, int no_replace);
+// Swaps two names, whatever kinds of things they are.
+long cl_exchange(int from, const char *name, int to, const char *other);
 long cl_link(int from, const char *name, int to, const char *as);
 long cl_symlink(const char *target, int folder, const char *name);
 long cl_readlink(int folder, const char *name, void *into, size_t count);
@@ -54,20 +91,56 @@ long cl_chmod_at(int folder, const char *name, unsigned mode);
 long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid);
 long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns);
 long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns);
-// Extended attributes of what is at a path, of a link's target if it is to be followed.
-long cl_list_attributes(const char *path, int follow, void *into, size_t count);
-long cl_get_attribute(const char *path, int follow, const char *key, void *into, size_t count);
-long cl_set_attribute(const char *path, int follow, const char *key, const void *from,
-                      size_t count);
-long cl_remove_attribute(const char *path, int follow, const char *key);
+// Extended attributes of a folder's child, a link's own; without a name, of what is open itself.
+// By the calls that Linux has since 6.13, else by a path below /proc/self/fd.
+long cl_list_attributes(int fd, const char *name, void *into, size_t count);
+long cl_get_attribute(int fd, const char *name, const char *key, void *into, size_t count);
+long cl_set_attribute(int fd, const char *name, const char *key, const void *from, size_t count);
+long cl_remove_attribute(int fd, const char *name, const char *key);
+// Whether the newer calls are used where they are there: off for tests of the older way.
+void cl_use_attribute_calls(int use);
+// The flags that chattr(1) sets.
 long cl_flags(int fd);
+long cl_set_flags(int fd, int flags);
 long cl_lock(int fd, int exclusive, int wait);
+long cl_unlock(int fd);
+// Locks of a range of bytes that belong to the open file description: `type` is F_RDLCK or F_UNLCK.
+long cl_lock_range(int fd, int type, int64_t start, int64_t length);
+// Whether someone else holds a lock of any kind on one of these bytes: 1 or 0.
+long cl_range_is_locked(int fd, int64_t start, int64_t length);
+// Makes the file share all blocks of another (FICLONE).
+long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);
+// Whether names can be made and removed in an open folder.
+long cl_can_change(int folder);
 // Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
 long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes);
 
+// 1 when another machine's clock may give the times of the files on the volume that fd is on.
+long cl_is_remote(int fd);
+
+// A file that has no name and lies in memory.
+long cl_memory_file(const char *name);
+
+// SIGINT, SIGTERM and SIGHUP ask the program to stop, a second one ends it at once with this status.
+#define CL_INTERRUPTED 130
+// What came: one of those, SIGUSR1, or a call of cl_wake.
+#define CL_SIGNAL_STOP 1
+#define CL_SIGNAL_ASK 2
+#define CL_SIGNAL_WAKE 3
+long cl_watch_signals(void);
+// Whether the program was asked to stop.
+long cl_is_stopping(void);
+// Waits for a signal and tells which; 0 when none came in time. A negative time waits for ever.
+long cl_wait_for_signal(int milliseconds);
+// Wakes whoever waits for a signal.
+void cl_wake(void);
+
 // How many processors the scheduler lets this program run on.
 long cl_processors(void);
+
+// Waits; goes on waiting when a signal interrupts.
+void cl_pause(int64_t nanoseconds);
 
 // The width of a terminal in columns.
 long cl_terminal_columns(int fd);

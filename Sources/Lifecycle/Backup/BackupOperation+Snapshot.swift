@@ -6,11 +6,11 @@ internal import SystemIO
 
 extension BackupOperation {
   /// The snapshot of what was stored (docs/repository-format.md, Snapshot).
-  func makeSnapshot(_ tree: TreeReference, _ report: BackupReport) throws -> Snapshot {
-    let source = try SourceIdentity.digest(of: plan.device)
-    let earlier = try repository.snapshots().snapshots.last { $0.snapshot.source == source }
+  func makeSnapshot(
+    _ tree: TreeReference, _ earlier: StoredSnapshot?, _ report: BackupReport
+  ) -> Snapshot {
     var snapshot = Snapshot(
-      repository: repository.id, source: source,
+      repository: repository.id, source: SourceIdentity.digest(of: plan.device),
       sequence: (earlier?.snapshot.sequence ?? 0) + 1, time: Host.now(), host: Host.name,
       user: Host.userName(Host.userID) ?? "\(Host.userID)", device: deviceRecord(),
       reason: request.reason, policy: plan.policy, tree: tree, program: request.program)
@@ -26,6 +26,7 @@ extension BackupOperation {
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
     }
+    snapshot.databases = report.databases
     snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
     return snapshot
   }
@@ -65,9 +66,13 @@ extension BackupOperation {
     var users: Set<UInt32> = []
     var groups: Set<UInt32> = []
     for scan in plan.scans {
+      var last: (user: UInt32, group: UInt32)?
       for entry in scan.entries where entry.fate != .leftOut {
-        users.insert(entry.status.user)
-        groups.insert(entry.status.group)
+        let owners = (user: entry.status.user, group: entry.status.group)
+        if let last, last == owners { continue }
+        last = owners
+        users.insert(owners.user)
+        groups.insert(owners.group)
       }
     }
     return (
@@ -80,7 +85,7 @@ extension BackupOperation {
 /// What tells one source of backups from another: the machine, the user, the root and the layout,
 /// or the device's own identity where it has one.
 enum SourceIdentity {
-  static func digest(of device: Device) throws -> Digest {
+  static func digest(of device: Device) -> Digest {
     let parts: [ByteString] = [
       ByteString(device.identity.description), ByteString("\(Host.userID)"), device.root,
       ByteString(device.layout.rawValue),

@@ -5,9 +5,10 @@ internal import SystemIO
 
 /// Carries out a `BackupPlan`: stores what the plan keeps, then the snapshot.
 ///
-/// One thread reads each file; content that the repository has already is not stored again. When
-/// nothing can be written any more the lease is given back and no snapshot appears; what was stored
-/// in whole packs stays, unused.
+/// What the state of an earlier run knows and what is as it was is not read; several threads read
+/// the rest, and content that the repository has already is not stored again. When nothing can be
+/// written any more, or the work is interrupted, the lease is given back and no snapshot appears;
+/// what was stored in whole packs stays, for the next run.
 public struct BackupOperation {
   let plan: BackupPlan
   let repository: Repository
@@ -21,15 +22,22 @@ public struct BackupOperation {
   }
 
   /// Stores everything and writes the snapshot.
+  ///
+  /// - Throws: `LifecycleError`: `busy` when another run of the same source is going on,
+  ///   `interrupted`, `failed` when what is new does not fit; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
-    let session = try repository.beginWriting()
+    let state = try openState()
+    let session = try repository.beginWriting(workers: request.workers)
     do {
+      let earlier = try earlier()
+      let run = try prepare(session, state, earlier)
+      try work(run)
       var report = BackupReport()
-      let tree = try storeContainers(session, &report)
-      report.seconds = Host.monotonicSeconds() - start
-      report.snapshot = try session.finish(makeSnapshot(tree, report))
-      report.statistics = session.statistics
+      report.remarks = state.remarks
+      let tree = try storeAbove(run)
+      fill(&report, run, start)
+      try finish(tree, run, earlier, &report)
       report.seconds = Host.monotonicSeconds() - start
       return report
     } catch {
@@ -38,46 +46,114 @@ public struct BackupOperation {
     }
   }
 
-  private func storeContainers(
-    _ session: WritingSession, _ report: inout BackupReport
-  ) throws -> TreeReference {
-    var tree = LogicalTree()
-    var links = HardLinks(plan.scans)
-    report.unreadable += plan.unreadableFolders
-    for scan in plan.scans {
-      report.unreadable += scan.unreadable.map {
-        PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
-      }
-      report.warnings += scan.mounts.map {
-        PathRemark(
-          path: scan.container.logicalPrefix.appending($0),
-          remark: "another file system is mounted there, which is not entered")
-      }
-      guard !scan.entries.isEmpty, scan.entries[0].fate != .leftOut else { continue }
-      do {
-        var writer = try ContainerWriter(scan, session, links)
-        tree.place(try writer.store(), at: scan.container.logicalPrefix)
-        report.add(writer.report)
-        links = writer.links
-      } catch let error as SystemError {
-        report.missed(scan.container.logicalPrefix, error)
-      }
-    }
-    return try tree.store(session)
+  private var source: Digest { SourceIdentity.digest(of: plan.device) }
+
+  private func openState() throws -> SourceState {
+    try SourceState.open(
+      StateKey(repository: repository.id, source: source), in: request.cache,
+      policy: plan.policy.digest, program: request.program)
   }
-}
 
-/// What a backup is told besides its plan.
-public struct BackupRequest: Sendable {
-  public var reason: Reason
-  public var tags: [String]
-  /// The program and its version, as the snapshot names it.
-  public var program: String
+  /// Finds out what is to be read and whether there is room for it.
+  private func prepare(
+    _ session: WritingSession, _ state: SourceState, _ earlier: StoredSnapshot?
+  ) throws -> BackupRun {
+    let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
+    var links = HardLinks(trees)
+    let contents = StoredContents(session: session, reader: try? repository.beginReading())
+    let known = trees.map { TreeComparison.make($0, state, links, contents) }
+    links.lead(trees, known)
+    try checkSpace(SpaceCheck(trees, known, links), state, earlier)
+    return BackupRun(trees, known, links, session, state, request)
+  }
 
-  /// Makes a request.
-  public init(reason: Reason = .manual, tags: [String] = [], program: String) {
-    self.reason = reason
-    self.tags = tags
-    self.program = program
+  private func checkSpace(
+    _ check: SpaceCheck, _ state: SourceState, _ earlier: StoredSnapshot?
+  ) throws {
+    request.counters.expect(files: check.totals.files, bytes: check.totals.bytes)
+    guard let space = try repository.storage.space() else { return }
+    let stored = state.containers.isEmpty ? earlier?.snapshot.totals.bytes ?? 0 : 0
+    try check.require(
+      space, keepFree: request.keepFree, stored: stored, place: repository.place)
+  }
+
+  /// Reads; when that is interrupted, what is done is made good for the next run.
+  private func work(_ run: BackupRun) throws {
+    do {
+      try run.work()
+    } catch let error as LifecycleError where error.kind == .interrupted {
+      try run.checkpoint()
+      throw error
+    }
+  }
+
+  /// Stores the folders above the containers; gives the snapshot's tree.
+  private func storeAbove(_ run: BackupRun) throws -> TreeReference {
+    var tree = LogicalTree()
+    for (number, known) in run.known.enumerated() {
+      let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
+      if let root { tree.place(root, at: run.trees[number].scan.container.logicalPrefix) }
+    }
+    return try tree.store(run.session)
+  }
+
+  private func fill(_ report: inout BackupReport, _ run: BackupRun, _ start: Double) {
+    let findings = run.findings
+    report.unreadable = plan.unreadable
+    report.warnings = plan.warnings
+    report.add(findings)
+    report.count(run.trees, findings)
+    report.opened = request.counters.progress.opened
+    report.seconds = Host.monotonicSeconds() - start
+  }
+
+  /// The source's last snapshot.
+  private func earlier() throws(StoreError) -> StoredSnapshot? {
+    let source = source
+    return try repository.snapshots().snapshots.last { $0.snapshot.source == source }
+  }
+
+  /// Writes the snapshot, and then the state that belongs to it.
+  private func finish(
+    _ tree: TreeReference, _ run: BackupRun, _ earlier: StoredSnapshot?,
+    _ report: inout BackupReport
+  ) throws {
+    let stored: StoredSnapshot
+    // New blobs of an unchanged tree replace lost ones: they need a snapshot of their own.
+    if request.skipsUnchanged, let earlier, earlier.snapshot.tree == tree,
+      run.session.statistics.newBlobs == 0
+    {
+      report.isUnchanged = true
+      run.session.abandon()
+      stored = earlier
+    } else {
+      stored = try run.session.finish(makeSnapshot(tree, earlier, report))
+      report.snapshot = stored
+    }
+    report.statistics = run.session.statistics
+    do throws(LifecycleError) {
+      try run.source.finish(records(run), snapshot: stored.id, packs: run.session.indexedPacks)
+    } catch { report.remarks.append(error.description) }
+  }
+
+  /// The containers as this run found them, for the next one.
+  private func records(_ run: BackupRun) -> [RecordedContainer] {
+    run.trees.compactMap { tree in
+      let path = tree.scan.container.logicalPrefix
+      guard let status = tree.scan.entries.first?.status, let name = path.lastComponent else {
+        return nil
+      }
+      let marks = tree.scan.marks[0] ?? []
+      if let root = run.assembly.root(tree.number) {
+        let isSettled = ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
+        return RecordedContainer(
+          path: path, status: status, note: EntryNote(isSettled: isSettled, marks: marks),
+          encoded: try? root.entry.named(name).encoded(), folder: root.record)
+      }
+      guard let known = run.known[tree.number].root?.entry else { return nil }
+      return RecordedContainer(
+        path: path, status: status, note: EntryNote(isSettled: known.isSettled, marks: marks),
+        encoded: known.encoded.map { Array($0) }, folder: known.folder)
+    }
   }
 }

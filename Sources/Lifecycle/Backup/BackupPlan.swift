@@ -26,12 +26,33 @@ public struct BackupPlan: Sendable {
   /// Folders of the layout that could not be read, with whatever containers are in them. What cannot
   /// be read in a container is found by its scan; what is absolute lies outside the device, but for
   /// the settings of Flatpak apps.
-  var unreadableFolders: [PathRemark] {
+  private var unreadableFolders: [PathRemark] {
     device.findings.filter { finding in
       finding.code == .unreadable
         && (!finding.path.isAbsolute || finding.path.lastComponent == "overrides")
         && !device.containers.contains { finding.path.isWithin($0.path) }
     }.map { PathRemark(path: $0.path, remark: $0.reason) }
+  }
+
+  /// What is kept and could not even be looked at.
+  var unreadable: [PathRemark] {
+    unreadableFolders
+      + scans.flatMap { scan in
+        scan.unreadable.map {
+          PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
+        }
+      }
+  }
+
+  /// What of the plan is to be said in the snapshot.
+  var warnings: [PathRemark] {
+    scans.flatMap { scan in
+      scan.mounts.map {
+        PathRemark(
+          path: scan.container.logicalPrefix.appending($0),
+          remark: "another file system is mounted there, which is not entered")
+      }
+    }
   }
 
   /// Everything that is kept.
@@ -80,9 +101,7 @@ public struct OwnerSummary: Sendable {
     var kept: [ByteString: EntryTotals] = [:]
     var left: [ByteString: [DataClass: EntryTotals]] = [:]
     for container in scan.containers {
-      let owner = ByteString(
-        container.container.logicalPrefix.components.prefix(2).map(\.bytes)
-          .joined(separator: [UInt8(ascii: "/")]))
+      let owner = container.container.ownerPath
       if kept[owner] == nil {
         order.append(owner)
         kept[owner] = EntryTotals()
@@ -104,5 +123,13 @@ public struct OwnerSummary: Sendable {
             ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
           })
     }
+  }
+}
+
+extension Container {
+  /// The logical path of the app, group or folder that it belongs to.
+  var ownerPath: ByteString {
+    ByteString(
+      logicalPrefix.components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
   }
 }

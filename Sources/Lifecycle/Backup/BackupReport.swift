@@ -5,25 +5,31 @@ internal import SystemIO
 /// What a backup stored, and what it could not.
 public struct BackupReport: Sendable {
   /// What the snapshot holds, by data class.
-  public var classes: [ClassTotal] { totals.sorted { $0.key < $1.key }.map(\.value) }
+  public private(set) var classes: [ClassTotal] = []
   /// Files in the snapshot.
   public private(set) var files = 0
   /// Entries of all kinds in the snapshot.
   public private(set) var entries = 0
-  /// Bytes of the files in the snapshot, holes not counted.
+  /// Bytes of the files in the snapshot.
   public private(set) var bytes: UInt64 = 0
   /// What the policy keeps and could not be read: it is not in the snapshot, or not whole.
   public internal(set) var unreadable: [PathRemark] = []
   /// What is in the snapshot, but with a remark.
   public internal(set) var warnings: [PathRemark] = []
+  /// How each database of which something was read was captured.
+  public internal(set) var databases: [DatabaseRecord] = []
+  /// What is to be said besides, of no path.
+  public internal(set) var remarks: [String] = []
+  /// Files that were opened.
+  public internal(set) var opened = 0
+  /// Whether the snapshot would have held what the source's last one holds, and so was not written.
+  public internal(set) var isUnchanged = false
   /// The snapshot, when one was written.
   public internal(set) var snapshot: StoredSnapshot?
   /// What was written to the repository.
   public internal(set) var statistics: WritingStatistics?
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
-
-  private var totals: [String: ClassTotal] = [:]
 
   init() {}
 
@@ -33,46 +39,72 @@ public struct BackupReport: Sendable {
   /// Whether all that the policy keeps is in the snapshot.
   public var isComplete: Bool { unreadable.isEmpty }
 
-  mutating func count(_ stored: TreeEntry, _ scanned: ScannedEntry) {
-    entries += 1
-    let name = scanned.verdicts.keep.dataClass.rawValue
-    var total = totals[name] ?? ClassTotal(name: name, files: 0, bytes: 0)
-    if case .file(let content) = stored.node {
-      let size = content.size
+  /// Takes over what was found amiss.
+  mutating func add(_ findings: BackupFindings) {
+    unreadable += findings.unreadable
+    warnings += findings.warnings
+    databases += findings.databases.sorted { $0.path < $1.path }
+    remarks += findings.remarks
+    unreadable.sort { $0.path < $1.path }
+    warnings.sort { $0.path < $1.path }
+  }
+
+  /// Counts what is in the snapshot: all that is kept of the scans but what was missed.
+  mutating func count(_ trees: [KeptTree], _ findings: BackupFindings) {
+    var totals: [DataClass: ClassTotal] = [:]
+    for tree in trees where !tree.isEmpty { count(tree, findings, &totals) }
+    classes = totals.values.sorted { $0.name < $1.name }
+  }
+
+  private mutating func count(
+    _ tree: KeptTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal]
+  ) {
+    var isMissing = MissingEntries(tree, findings)
+    var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
+    for (index, entry) in tree.scan.entries.enumerated()
+    where entry.fate != .leftOut && !isMissing.check(index) {
+      let dataClass = entry.verdicts.keep.dataClass
+      if dataClass != last || total.name.isEmpty {
+        if !total.name.isEmpty { totals[last] = total }
+        total = totals[dataClass] ?? ClassTotal(name: dataClass.rawValue, files: 0, bytes: 0)
+        last = dataClass
+      }
+      entries += 1
+      guard entry.status.kind == .file else { continue }
+      let size = findings.sizes.isEmpty ? nil : findings.sizes[tree.id(index)]
       files += 1
-      bytes += size
+      bytes += size ?? entry.status.size
       total.files += 1
-      total.bytes += size
+      total.bytes += size ?? entry.status.size
     }
-    totals[name] = total
+    if !total.name.isEmpty { totals[last] = total }
+    for extra in findings.extras where extra.owner.container == tree.number {
+      let dataClass = tree.scan.entries[Int(extra.owner.index)].verdicts.keep.dataClass
+      entries += 1
+      files += 1
+      bytes += extra.size
+      totals[dataClass]?.files += 1
+      totals[dataClass]?.bytes += extra.size
+    }
+  }
+}
+
+/// Which entries of a container are not in the snapshot though they are kept: those that were
+/// missed, and all below them. To be asked in the order of the scan.
+private struct MissingEntries {
+  private let tree: KeptTree
+  private var missing: Set<Int32>
+
+  init(_ tree: KeptTree, _ findings: BackupFindings) {
+    self.tree = tree
+    missing = Set(findings.missing.lazy.filter { $0.container == tree.number }.map(\.index))
   }
 
-  /// Notes what could not be read; what is gone by now is no longer the policy's to keep.
-  mutating func missed(_ path: ByteString, _ error: SystemError) {
-    if error.isMissing {
-      warnings.append(PathRemark(path: path, remark: "it was removed during the backup"))
-    } else {
-      unreadable.append(PathRemark(path: path, remark: error.reason))
-    }
-  }
-
-  mutating func changedWhileRead(_ path: ByteString) {
-    let remark = "it changed each time it was read, and is stored as it was read last"
-    warnings.append(PathRemark(path: path, remark: remark))
-  }
-
-  /// Takes over what a part of the backup reports.
-  mutating func add(_ other: BackupReport) {
-    files += other.files
-    entries += other.entries
-    bytes += other.bytes
-    unreadable += other.unreadable
-    warnings += other.warnings
-    for (name, total) in other.totals {
-      var sum = totals[name] ?? ClassTotal(name: name, files: 0, bytes: 0)
-      sum.files += total.files
-      sum.bytes += total.bytes
-      totals[name] = sum
-    }
+  mutating func check(_ index: Int) -> Bool {
+    if missing.isEmpty { return false }
+    if missing.contains(Int32(index)) { return true }
+    guard index > 0, missing.contains(tree.scan.entries[index].parent) else { return false }
+    missing.insert(Int32(index))
+    return true
   }
 }

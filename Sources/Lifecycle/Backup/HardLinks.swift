@@ -2,45 +2,60 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// The files of a backup that have several names in it: a group is named by the smallest logical
-/// path of its members, and its content is read once.
-struct HardLinks {
+/// path of its members. One of them is read, the others follow it: but for the name they are the
+/// same.
+struct HardLinks: Sendable {
   private var groups: [FileIdentity: Group] = [:]
+  /// For each member that is read for the others, those that follow it.
+  private var followers: [EntryID: [EntryID]] = [:]
+  private var isFollowing: Set<EntryID> = []
 
-  private struct Group {
+  private struct Group: Sendable {
     var name: ByteString
-    var members = 1
-    var content: Content?
+    var members: [EntryID]
   }
 
   /// Finds the groups among the entries that are stored.
-  init(_ scans: [ContainerScan]) {
-    for scan in scans {
-      for (index, entry) in scan.entries.enumerated()
+  init(_ trees: [KeptTree]) {
+    for tree in trees {
+      for (index, entry) in tree.scan.entries.enumerated()
       where entry.fate != .leftOut && entry.status.kind != .directory && entry.status.links > 1 {
-        note(entry.status.identity, scan.logicalPath(index))
+        note(entry.status.identity, tree.id(index), tree.scan.logicalPath(index))
       }
     }
-    groups = groups.filter { $0.value.members > 1 }
+    groups = groups.filter { $0.value.members.count > 1 }
   }
 
-  private mutating func note(_ identity: FileIdentity, _ path: ByteString) {
-    guard var group = groups[identity] else {
-      groups[identity] = Group(name: path)
+  private mutating func note(_ identity: FileIdentity, _ id: EntryID, _ path: ByteString) {
+    guard var group = groups.removeValue(forKey: identity) else {
+      groups[identity] = Group(name: path, members: [id])
       return
     }
     group.name = min(group.name, path)
-    group.members += 1
+    group.members.append(id)
     groups[identity] = group
   }
 
-  /// The name of a file's group, nil when it is in none.
-  func group(of status: FileStatus) -> ByteString? { groups[status.identity]?.name }
-
-  /// The content of a file that was read under another name.
-  func content(of status: FileStatus) -> Content? { groups[status.identity]?.content }
-
-  /// Keeps the content for the other names.
-  mutating func note(_ content: Content, of status: FileStatus) {
-    groups[status.identity]?.content = content
+  /// Chooses in each group who is read, among those that must be.
+  mutating func lead(_ trees: [KeptTree], _ known: [KnownTree]) {
+    for group in groups.values {
+      let read = group.members.filter { id in
+        let (container, index) = (Int(id.container), Int(id.index))
+        return trees[container].isRead(index, known[container])
+          && known[container].renamedLinks[id.index] == nil
+      }
+      guard let leader = read.first, read.count > 1 else { continue }
+      followers[leader] = Array(read.dropFirst())
+      isFollowing.formUnion(read.dropFirst())
+    }
   }
+
+  /// The name of a file's group, nil when it is in none.
+  func name(of identity: FileIdentity) -> ByteString? { groups[identity]?.name }
+
+  /// Those that are not read themselves because this one is.
+  func followers(of leader: EntryID) -> [EntryID] { followers[leader] ?? [] }
+
+  /// Whether another member of the group is read for this one.
+  func isFollower(_ id: EntryID) -> Bool { isFollowing.contains(id) }
 }

@@ -63,11 +63,11 @@ extension TreeEntry {
   /// An entry with the metadata of a status.
   init(
     name: ByteString, node: Node, status: FileStatus, attributes: [Attribute],
-    linkGroup: ByteString? = nil
+    flags: UInt32 = 0, linkGroup: ByteString? = nil
   ) {
     self.init(
       name: name, node: node, permissions: status.permissions, owner: status.user,
       group: status.group, modified: status.modified, attributes: attributes,
-      linkGroup: linkGroup)
+      flags: flags, linkGroup: linkGroup)
   }
 }

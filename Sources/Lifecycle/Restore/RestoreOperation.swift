@@ -1,74 +1,85 @@
 public import ArchiveStore
-internal import SystemIO
+public import SystemIO
+
+// Restore makes of a snapshot's path a folder or a file, or merges it into one that is there.
+//
+// A plan is made first: the snapshot's tree and the target are gone through side by side, and for
+// each entry it is decided whether it is made, replaces what is there, or leaves it. Then all that is
+// to be made is made in a staging folder on the target's file system: contents by several threads in
+// the order of the packs, each frame decoded once, each blob held against its hash before its bytes
+// are written. The volume is synced; then what was staged gets its place by renames, a new folder as
+// a whole by one; the volume is synced again; then come deletions, the times of folders that were
+// there, and flags.
+//
+// So until the first rename the target is as it was before, and the staging folder is removed when
+// something ends the restore. What is damaged is left out and named; nothing that differs from its
+// hash is ever written. Not guaranteed: that a restore into a folder that is there is one step (each
+// of its entries is), or anything about what other programs change in the target meanwhile.
 
 /// Carries out a `RestorePlan`.
-///
-/// Everything is made in a staging folder beside the target, on the target's file system: each blob's
-/// hash is checked before its bytes are written, metadata is set when the content is there, folders'
-/// times last. Then the volume is synced and the staging folder renamed. An operation that cannot go
-/// on (no space, say) removes the staging folder and leaves the target as it was. A file whose data
-/// is damaged is left out and named; the others are restored.
 public struct RestoreOperation: ~Copyable {
   private let plan: RestorePlan
   private let reader: RepositoryReader
+  private let threads: Int
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
 
-  /// Prepares an operation.
-  public init(_ plan: RestorePlan, from reader: RepositoryReader) {
+  /// Prepares an operation. It asks `isStopping` often, on any thread; when that holds, it removes
+  /// what it staged and throws a `LifecycleError` of the kind `interrupted`. It tells the counters
+  /// how far it is.
+  public init(
+    _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
     self.plan = plan
     self.reader = reader
+    self.threads = threads
+    self.counters = counters
+    self.isStopping = isStopping
   }
 
   /// Restores, and tells what was done.
   public consuming func run() throws -> RestoreReport {
     let start = Host.monotonicSeconds()
-    guard let name = plan.target.lastComponent else {
-      throw LifecycleError(.usage, "cannot restore to '\(plan.target)': it has no name")
-    }
-    let parent = try openParent()
-    let staging = ByteString(".sandboxctl-restore-" + Host.randomHex(bytes: 8))
-    try parent.createFolder(staging, permissions: 0o700)
+    var report = RestoreReport(plan)
     do {
-      var report = try fill(parent.folder(staging), placing: staging, as: name, in: parent)
-      report.seconds = Host.monotonicSeconds() - start
-      return report
-    } catch {
-      try? parent.removeTree(staging)
-      throw error
+      let root = try Folder.make(path: plan.place.folder)
+      let staging = try StagingFolder.make(in: root)
+      do {
+        let run = try RestoreRun(plan.tree, in: root, staging, threads: threads, counters)
+        try stage(run)
+        try place(run, root, staging, &report)
+        run.findings.tell(plan, &report)
+      } catch {
+        try? staging.remove()
+        throw error
+      }
+    } catch let error as SystemError {
+      throw LifecycleError(error)
     }
+    report.seconds = Host.monotonicSeconds() - start
+    return report
   }
 
-  private func openParent() throws -> Folder {
-    var parts = plan.target.components
-    parts.removeLast()
-    let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-    if plan.target.isAbsolute { return try Folder.make(path: ByteString("/").appending(joined)) }
-    return try Folder.make(path: joined.isEmpty ? "." : joined)
+  private func stage(_ run: RestoreRun) throws {
+    run.expectFiles()
+    var writer = try StagingWriter(run, reader, threads: threads, isStopping: isStopping)
+    try writer.write()
   }
 
-  private func fill(
-    _ folder: consuming Folder, placing staging: ByteString, as name: ByteString,
-    in parent: borrowing Folder
-  ) throws -> RestoreReport {
-    switch plan.source {
-    case .folder(let tree, let entry):
-      let last = try folder.duplicate()
-      var writer = try TreeWriter(root: folder, reader: reader)
-      try writer.write(tree)
-      if let entry { writer.finishRoot(entry) }
-      try last.syncVolume()
-      try parent.rename(staging, to: name, in: parent)
-      try parent.sync()
-      return writer.takeReport()
-    case .single(let entry):
-      let last = try folder.duplicate()
-      var writer = try TreeWriter(root: folder, reader: reader)
-      try writer.make(entry, named: name, at: name)
-      try last.syncVolume()
-      let isThere = try last.statusIfPresent(name) != nil
-      if isThere { try last.rename(name, to: name, in: parent, replacing: false) }
-      try parent.removeTree(staging)
-      try parent.sync()
-      return writer.takeReport()
-    }
+  private func place(
+    _ run: RestoreRun, _ root: borrowing Folder, _ staging: borrowing StagingFolder,
+    _ report: inout RestoreReport
+  ) throws {
+    var placement = try Placement(plan, run)
+    try root.syncVolume()
+    try placement.place(isStopping: isStopping)
+    try root.syncVolume()
+    report.deleted = try placement.delete(isStopping: isStopping)
+    try staging.remove()
+    placement.finishFolders(reader)
+    placement.setFlags()
+    if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
   }
 }

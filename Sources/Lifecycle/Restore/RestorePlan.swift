@@ -2,81 +2,67 @@ public import ArchiveStore
 internal import SandboxModel
 public import SystemIO
 
-/// What a restore into a new place will do: from which snapshot, which path of it, to where.
+/// What a restore will do, entry by entry: from which snapshot, which path of it, to where.
 ///
 /// A plan is made from the snapshot and a look at the target; it changes nothing.
 public struct RestorePlan: Sendable {
   /// The snapshot that is restored from.
   public let snapshot: StoredSnapshot
-  /// The logical path in the snapshot; empty for all of it.
-  public let path: ByteString
-  /// What becomes of it: this folder, or this file when the path names no folder.
-  public let target: ByteString
-  /// How many entries of each kind there are to make.
-  public let totals: RestoreTotals
+  /// What was asked for.
+  public let request: RestoreRequest
+  /// What is to be made where nothing is.
+  public internal(set) var creates = RestoreTotals()
+  /// What gives way: of a folder that is there, its metadata.
+  public internal(set) var replaces = RestoreTotals()
+  /// What is there and stays.
+  public internal(set) var leaves = RestoreTotals()
+  /// What is to be removed, because the snapshot lacks it.
+  public internal(set) var deletes = RestoreTotals()
+  /// Entries that cannot be restored, because of what stands in their place.
+  public internal(set) var blocked: [PathRemark] = []
+  /// What the snapshot lacks, and what stays all the same.
+  public internal(set) var spared: [PathRemark] = []
+  /// Folders that the repository no longer holds whole.
+  public internal(set) var damaged: [PathRemark] = []
 
-  let source: SnapshotSource
+  let place: RestorePlace
+  var tree = PlannedTree()
+  var deletions: [PlannedDeletion] = []
 
-  /// Plans to restore `path` of a snapshot as `target`, which must not exist or be an empty folder.
-  public static func make(
-    _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
-    from reader: RepositoryReader
-  ) throws -> RestorePlan {
-    try checkIsNew(target)
-    let source = try reader.source(path, in: snapshot)
-    var totals = RestoreTotals()
-    switch source {
-    case .single(let entry): totals.count(entry)
-    case .folder(let tree, _):
-      try reader.walkPastDamage(tree) { path, finding in
-        switch finding {
-        case .entry(let entry): totals.count(entry)
-        case .damage(let error): if path.isEmpty, totals == RestoreTotals() { throw error }
-        }
-        return .enter
-      }
-    }
-    return RestorePlan(
-      snapshot: snapshot, path: path, target: target, totals: totals, source: source)
+  init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestorePlace) {
+    self.snapshot = snapshot
+    self.request = request
+    self.place = place
   }
 
-  private static func checkIsNew(_ target: ByteString) throws {
-    let folder: Folder
-    do throws(SystemError) {
-      folder = try Folder.open(path: target)
-    } catch {
-      if error.isAbsent { return }
-      throw LifecycleError(
-        .failed, "cannot restore to '\(target)': \(error.reason)",
-        hint: "name a folder that does not exist yet, or an empty one")
+  /// The paths below the target that give way, folders that only get other metadata among them.
+  public var replacedPaths: [ByteString] {
+    tree.entries.indices.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
+  }
+
+  /// The paths below the target that are to be removed.
+  public var deletedPaths: [ByteString] {
+    deletions.map { deletion in
+      let above = tree.path(deletion.folder, from: place.shownDepth)
+      return above.appending(deletion.name)
     }
-    if try folder.isEmpty() { return }
-    throw LifecycleError(
-      .failed, "cannot restore to '\(target)': the folder is not empty",
-      hint: "name a folder that does not exist yet, or an empty one")
+  }
+
+  /// Whether an entry is counted: the target folder itself is not.
+  func isCounted(_ entry: PlannedEntry) -> Bool { entry.depth > place.shownDepth }
+
+  /// The path of an entry below the target; a dot for the target itself.
+  func shownPath(_ number: Int) -> ByteString {
+    let path = tree.path(number, from: place.shownDepth)
+    return path.isEmpty ? "." : path
   }
 }
 
-/// Entries by kind, and the bytes of their files.
-public struct RestoreTotals: Sendable, Hashable {
-  public var files = 0
-  public var folders = 0
-  public var links = 0
-  public var specials = 0
-  /// Bytes of the files, holes counted.
-  public var bytes: UInt64 = 0
-
-  /// Makes totals of nothing.
-  public init() {}
-
-  mutating func count(_ entry: TreeEntry) {
-    switch entry.node {
-    case .file(let content):
-      files += 1
-      bytes += content.size
-    case .directory: folders += 1
-    case .symlink: links += 1
-    case .fifo, .socket, .characterDevice, .blockDevice: specials += 1
-    }
-  }
+/// Something in the target that the snapshot lacks.
+struct PlannedDeletion: Sendable {
+  /// The entry of the folder that it is in.
+  let folder: Int
+  let name: ByteString
+  /// Whether it goes by itself, and not with what takes its place.
+  let isSeparate: Bool
 }

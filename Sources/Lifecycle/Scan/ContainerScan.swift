@@ -73,7 +73,8 @@ public struct ContainerScan: Sendable {
 
   /// Makes folders that are left out bare where something below them is kept.
   mutating func findBareFolders() {
-    for index in entries.indices.dropFirst().reversed() where entries[index].fate != .leftOut {
+    for index in stride(from: entries.count - 1, to: 0, by: -1)
+    where entries[index].fate != .leftOut {
       let parent = Int(entries[index].parent)
       if entries[parent].fate == .leftOut { entries[parent].fate = .bare }
     }

@@ -41,7 +41,7 @@ extension ContainerScanner {
 
   /// What an entry is. Whether a file belongs to a database is found out only where the policy
   /// answers otherwise then.
-  private func type(
+  private mutating func type(
     of entry: WalkBatch.Entry, _ bytes: [UInt8], _ policy: Classifier.State,
     _ folder: borrowing WalkFolder
   ) -> EntryType {
@@ -51,37 +51,48 @@ extension ContainerScanner {
     case .fifo, .socket, .characterDevice, .blockDevice: return .special
     case .file: break
     }
-    let asFile = classifier.verdicts(policy, Self.facts(.file, entry.status))
-    let asDatabase = classifier.verdicts(policy, Self.facts(.database, entry.status))
-    if asFile == asDatabase { return .file }
-    return DatabaseFile.isDatabase(ByteString(bytes[entry.nameRange]), in: folder.folder)
-      ? .database : .file
+    guard classifier.asksForDatabases(policy) else { return .file }
+    let isDatabase = DatabaseFile.isDatabase(
+      bytes.span.extracting(entry.nameRange), size: entry.status.size, in: folder.folder, &name)
+    return isDatabase ? .database : .file
   }
 
   /// Whether an entry is looked at: of a container that is one entry of a folder only that one, and
   /// nothing of this program's own.
   func isWanted(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ folder: borrowing WalkFolder
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State
   ) -> Bool {
     guard state.folder == 0 else { return true }
-    let name = bytes[entry.nameRange]
-    if let member = scan.container.member, !name.elementsEqual(member.bytes) { return false }
-    return !name.elementsEqual(Self.ownFolder)
+    let (name, ownFolder) = (bytes.span.extracting(entry.nameRange), Self.ownFolder)
+    if let member = scan.container.member {
+      return member.withSpan { name.isEqual(to: $0) }
+    }
+    return !name.isEqual(to: ownFolder.span)
   }
 
   private static let ownFolder = Array(".sandboxctl".utf8)
 
   /// Whether a folder is a repository of this program, which is never part of a backup.
   func isRepository(_ batch: borrowing WalkBatch, _ folder: borrowing Folder) -> Bool {
-    let bytes = batch.bytes
-    let isThere = batch.entries.contains {
-      $0.status.kind == .file && bytes[$0.nameRange].elementsEqual(Self.repositoryFile)
-    }
-    guard isThere, let file = try? folder.file(ByteString(Self.repositoryFile)),
+    guard holdsRepositoryFile(batch),
+      let file = try? folder.file(ByteString(Self.repositoryFile)),
       let content = (try? file.readAll(limit: 64 * 1024)) ?? nil,
       let json = try? JSON(parsing: content)
     else { return false }
     return json["format"]?.string == "sandboxctl-repository"
+  }
+
+  private func holdsRepositoryFile(_ batch: borrowing WalkBatch) -> Bool {
+    let (bytes, wanted) = (batch.bytes, Self.repositoryFile)
+    for number in 0..<batch.entries.count {
+      let entry = batch.entries[number]
+      if entry.status.kind == .file, entry.nameRange.count == wanted.count,
+        bytes.span.extracting(entry.nameRange).isEqual(to: wanted.span)
+      {
+        return true
+      }
+    }
+    return false
   }
 
   private static let repositoryFile = Array("repository.json".utf8)

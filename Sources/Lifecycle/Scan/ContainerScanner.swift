@@ -5,17 +5,24 @@ internal import SystemIO
 /// Walks containers, classifies each entry as it is met, and finds what is stored.
 ///
 /// The classifier's state is handed down the tree with the walk, so that an entry costs its own
-/// name. Its states are remembered from one container to the next.
+/// name and no allocation. Its states are remembered from one container to the next, unless a policy
+/// makes too many of them.
 struct ContainerScanner: ~Copyable, WalkVisitor {
   struct State {
     let folder: Int
+    /// The classifier's state of the folder, as long as it remembers it.
     let policy: Classifier.State
+    let generation: Int
   }
 
   var scan: ContainerScan
   var classifier: Classifier
   let options: ScanOptions
   private var marks: MarkReader
+  /// How often the classifier has forgotten its states.
+  var generation = 0
+  /// Where the names that are asked for lie.
+  var name = NameBuffer()
 
   init(_ policy: CompiledPolicy, at start: Timestamp, _ first: Container, _ options: ScanOptions) {
     classifier = Classifier(policy, scanStart: start.seconds)
@@ -42,8 +49,9 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     let status = try root.status()
     var policy = classifier.root(
       container.kind, app: container.policyApp, group: container.policyGroup)
-    let found = try marks.marks(on: root.attributes).union(try marks.marks(in: nil, of: root))
-    policy = hold(classifier.marking(policy, found), nil, root)
+    let found = try marks.marks(onRoot: root)
+    name.set([UInt8]().span)
+    policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
     append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
     if options.excluded.contains(status.identity) {
@@ -51,7 +59,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       return
     }
     var walk = Walk(root)
-    walk.run(&self, state: State(folder: 0, policy: policy))
+    walk.run(&self, state: State(folder: 0, policy: policy, generation: generation))
   }
 
   mutating func visit(
@@ -60,8 +68,12 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   ) {
     let bytes = batch.bytes
     if isRepository(batch, folder.folder) { return scan.exclude(state.folder) }
-    for (number, entry) in batch.entries.enumerated() where isWanted(entry, bytes, state, folder) {
-      let policy = classify(entry, bytes, state, folder)
+    var above = policy(of: state)
+    for number in 0..<batch.entries.count {
+      let entry = batch.entries[number]
+      guard isWanted(entry, bytes, state) else { continue }
+      if classifier.needsCompaction { above = forgetAll(but: above) }
+      let policy = classify(entry, bytes, above, folder)
       let index = add(entry, bytes, state, policy, folder)
       guard entry.status.kind == .directory else { continue }
       if entry.status.isMountPoint {
@@ -69,7 +81,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       } else if options.excluded.contains(entry.status.identity) {
         scan.entries[index].fate = .leftOut
       } else {
-        descent.enter(number, with: State(folder: index, policy: policy))
+        descent.enter(
+          number, with: State(folder: index, policy: policy, generation: generation))
       }
     }
   }
@@ -78,7 +91,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     let isKept = scan.entries[state.folder].fate != .leftOut
     guard
       isKept
-        || classifier.canReachKeep(state.policy, for: options.destination, view: options.view)
+        || classifier.canReachKeep(
+          policy(of: state), for: options.destination, view: options.view)
     else { return }
     scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
     if scan.path(state.folder) == problem.path { scan.entries[state.folder].isUnreadable = true }
@@ -86,41 +100,44 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// The policy's state for an entry, with the marks that it bears.
   private mutating func classify(
-    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ folder: borrowing WalkFolder
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
+    _ folder: borrowing WalkFolder
   ) -> Classifier.State {
-    let policy = classifier.descend(state.policy, bytes.span.extracting(entry.nameRange))
+    let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
     let isFolder = entry.status.kind == .directory
     if marks.isIdle, !isFolder { return policy }
-    let name = ByteString(bytes[entry.nameRange])
+    name.set(bytes.span.extracting(entry.nameRange))
     do throws(SystemError) {
-      var found = try marks.marks(on: folder.folder.attributes(of: name))
-      if isFolder { found.formUnion(try marks.marks(in: name, of: folder.folder)) }
+      let found = try marks.marks(on: &name, isFolder: isFolder, in: folder.folder)
       note(found, at: scan.entries.count)
       let marked = classifier.marking(policy, found)
-      return isFolder ? hold(marked, name, folder.folder) : marked
+      return isFolder ? hold(marked, folder.folder) : marked
     } catch {
       if !error.isMissing {
-        let path = folder.relativePath.appending(name)
+        let path = folder.relativePath.appending(name.copy)
         scan.unreadable.append(PathRemark(path: path, remark: "its marks: \(error.reason)"))
       }
       return policy
     }
   }
 
-  /// The state of a folder that holds some of the names that rules ask for.
+  /// The state of the folder that `name` names, or of the root, with those of the names that rules
+  /// ask for that it holds.
   private mutating func hold(
-    _ state: Classifier.State, _ name: ByteString?, _ folder: borrowing Folder
+    _ state: Classifier.State, _ folder: borrowing Folder
   ) -> Classifier.State {
     let asked = classifier.siblingNames(state)
     if asked.isEmpty { return state }
     var held: SiblingSet = []
+    let length = name.count
     for (index, sibling) in classifier.policy.siblingNames.enumerated() {
       let bit = SiblingSet(sibling: index)
       guard asked.contains(bit) else { continue }
-      let path = name?.appending(ByteString(sibling)) ?? ByteString(sibling)
-      if ((try? folder.statusIfPresent(path)) ?? nil) != nil { held.insert(bit) }
+      name.descend(sibling.span)
+      if ((try? folder.statusIfPresent(name)) ?? nil) != nil { held.insert(bit) }
+      name.shorten(to: length)
     }
-    if !held.isEmpty { scan.siblings[name == nil ? 0 : scan.entries.count] = held }
+    if !held.isEmpty { scan.siblings[length == 0 ? 0 : scan.entries.count] = held }
     return classifier.holding(state, held)
   }
 

@@ -1,30 +1,32 @@
+internal import DatabaseCapture
 internal import SystemIO
 
 /// Whether a file is a SQLite database's: the database, its log, journal or shared memory
 /// (docs/design.md, databases).
 enum DatabaseFile {
-  static let companions = ["-wal", "-shm", "-journal"].map { Array($0.utf8) }
-  private static let magic = Array("SQLite format 3\0".utf8)
+  private static let companions = [DatabaseMember.log, .sharedMemory, .journal].map(\.suffix)
 
-  /// Looks at a file's name, at what lies beside it, and last at its first bytes.
-  static func isDatabase(_ name: ByteString, in folder: borrowing Folder) -> Bool {
-    for suffix in companions where name.bytes.count > suffix.count && name.bytes.ends(with: suffix)
-    {
-      let base = ByteString(name.bytes.dropLast(suffix.count))
-      return isFile(base, folder)
+  /// Looks at a file's name, at what lies beside it, and last at its first bytes. The buffer is used
+  /// for the names.
+  static func isDatabase(
+    _ name: Span<UInt8>, size: UInt64, in folder: borrowing Folder, _ buffer: inout NameBuffer
+  ) -> Bool {
+    let (log, magic) = (companions[0], DatabaseUnit.magic)
+    buffer.set(name)
+    for number in 0..<companions.count {
+      let suffix = companions[number]
+      guard name.count > suffix.count, name.ends(with: suffix.span) else { continue }
+      buffer.shorten(to: name.count - suffix.count)
+      return isFile(buffer, folder)
     }
-    if isFile(ByteString(Array(name.bytes) + companions[0]), folder) { return true }
-    guard let file = try? folder.file(name),
-      let beginning = try? file.read(count: magic.count, at: 0)
-    else { return false }
-    return beginning == magic
+    buffer.extend(log.span)
+    if isFile(buffer, folder) { return true }
+    buffer.shorten(to: name.count)
+    guard size >= UInt64(magic.count) else { return false }
+    return (try? folder.begins(buffer, with: magic.span)) ?? false
   }
 
-  private static func isFile(_ name: ByteString, _ folder: borrowing Folder) -> Bool {
+  private static func isFile(_ name: borrowing NameBuffer, _ folder: borrowing Folder) -> Bool {
     ((try? folder.statusIfPresent(name)) ?? nil)?.kind == .file
   }
-}
-
-extension Collection<UInt8> where Self: BidirectionalCollection {
-  func ends(with suffix: [UInt8]) -> Bool { self.suffix(suffix.count).elementsEqual(suffix) }
 }

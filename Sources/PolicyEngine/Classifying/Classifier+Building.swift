@@ -75,10 +75,11 @@ extension Classifier {
   mutating func intern(_ made: StateKey) -> UInt32 {
     let key = pruned(made)
     if let known = indices[key] { return known }
-    let index = UInt32(records.count)
+    let (index, before) = (UInt32(records.count), remaining.count)
     indices[key] = index
     keys.append(key)
     records.append(record(key))
+    weight += key.weight + 4 * (remaining.count - before)
     return index
   }
 

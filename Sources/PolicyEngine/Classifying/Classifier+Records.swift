@@ -43,6 +43,14 @@ extension Classifier {
       }
       table.append(verdicts)
     }
+    let last = table.count - StateRecord.types
+    let types = EntryType.bit(.file) | EntryType.bit(.database)
+    record.asksForDatabases =
+      table[last + EntryType.file.index] != table[last + EntryType.database.index]
+      || steps[known...].contains {
+        policy.operations[$0].condition.types & types != types
+          && policy.operations[$0].condition.types & types != 0
+      }
     record.remainingStart = UInt32(remaining.count)
     record.remainingCount = UInt32(steps.count - known)
     record.isBelowCache = key.isBelowCache

@@ -12,21 +12,18 @@ extension Classifier {
     if let known = wideSymbols[wideMatches] { return known }
     let symbol = TransitionTable.wide | UInt64(wideSymbols.count)
     wideSymbols[wideMatches] = symbol
+    weight += 64 + 4 * wideMatches.count
     return symbol
   }
 
-  /// Whether so many states are remembered that `compact` should be called.
-  public var needsCompaction: Bool { records.count > Self.comfortableCount }
-
-  /// The number of states up to which nothing needs to be forgotten: a policy that is not made to
-  /// have many has some hundreds.
-  static var comfortableCount: Int { 1 << 15 }
+  /// Whether the states that are remembered take so much memory that `compact` should be called.
+  public var needsCompaction: Bool { weight > comfortableWeight }
 
   /// Forgets all states but those that the caller still holds, which are given new values.
   public mutating func compact(keeping states: inout [State]) {
     let kept = states.map { keys[Int($0.index)] }
     (records, keys, table, remaining) = ([], [], [], [])
-    (indices, roots, wideSymbols) = ([:], [:], [:])
+    (indices, roots, wideSymbols, weight) = ([:], [:], [:], 0)
     transitions.removeAll()
     states = kept.map { State(index: intern($0)) }
   }

@@ -18,6 +18,10 @@ public struct Classifier: ~Copyable {
     let index: UInt32
   }
 
+  /// The bytes that states may take before `needsCompaction` says so; those of a policy that is not
+  /// made to have many take some hundred KiB.
+  public var comfortableWeight = 32 << 20
+
   var records: [StateRecord] = []
   /// What states are made of; the same places as `records`.
   var keys: [StateKey] = []
@@ -31,6 +35,8 @@ public struct Classifier: ~Copyable {
   let names: NameFilter
   /// The globs of the policy, when they are few enough for a bit each.
   let globs: GlobFilter?
+  /// About how many bytes all states take.
+  var weight = 0
   var wideMatches: [UInt32] = []
   var wideSymbols: [[UInt32]: UInt64] = [:]
 
@@ -84,6 +90,12 @@ public struct Classifier: ~Copyable {
     }
     if record.otherwise != StateRecord.unknown { return State(index: record.otherwise) }
     return take(state, 0, name)
+  }
+
+  /// Whether the verdicts on a file at a state are others when it is a database's: whether that must
+  /// be found out.
+  public func asksForDatabases(_ state: State) -> Bool {
+    records[Int(state.index)].asksForDatabases
   }
 
   /// The verdicts on an entry.

@@ -17,6 +17,8 @@ struct StateRecord: Sendable {
   var hasGlobs = false
   /// Whether a folder above is a cache, by the rules.
   var isBelowCache = false
+  /// Whether the verdicts on a file are others when it is a database's.
+  var asksForDatabases = false
 
   var hasRemaining: Bool { remainingCount > 0 }
 
@@ -40,4 +42,12 @@ struct StateKey: Hashable, Sendable {
   var kind: UInt8 = 0
   /// Whether a folder above is a cache, by the rules.
   var isBelowCache = false
+
+  /// About how many bytes a classifier needs for the state.
+  var weight: Int {
+    let fixed =
+      StateRecord.types * MemoryLayout<Verdicts>.stride + MemoryLayout<StateRecord>.stride
+      + 2 * MemoryLayout<StateKey>.stride
+    return fixed + 64 + 4 * (nodes.capacity + rules.capacity)
+  }
 }

@@ -9,7 +9,7 @@ extension PolicyDocument {
     let start = PolicyLocation(file: source.name, line: 1, column: 1)
     guard source.bytes.count <= PolicySource.maximumSize else {
       let issue = PolicyIssue(
-        .unreadable, at: start, "the file has \(source.bytes.count) bytes",
+        .unreadable, at: start, "the file is larger than a policy may be",
         expected: "a policy of at most \(PolicySource.maximumSize) bytes")
       return (nil, [issue])
     }

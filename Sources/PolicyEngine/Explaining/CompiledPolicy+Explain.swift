@@ -70,7 +70,8 @@ struct Explainer {
     let assignment = Assignment(fields: .all, verdict: verdicts.keep)
     return Explanation.Step(
       kind: .start, id: query.kind.rawValue, location: nil, layer: policy.name, origin: .builtin,
-      part: .chain, outcome: .applied, keep: assignment.changes, platform: assignment.changes,
+      part: .chain, bearers: [], outcome: .applied, keep: assignment.changes,
+      platform: assignment.changes,
       why: "what no rule matches is unknown", source: nil)
   }
 
@@ -81,9 +82,17 @@ struct Explainer {
     let layer = policy.layers[step.layer]
     return Explanation.Step(
       kind: step.kind(in: layer), id: step.id, location: step.location, layer: layer.name,
-      origin: layer.origin, part: layer.part, outcome: outcome, keep: keep.changes,
+      origin: layer.origin, part: layer.part, bearers: bearers(of: step), outcome: outcome,
+      keep: keep.changes,
       platform: platform.changes, why: step.rule?.why ?? step.marker?.why,
       source: step.rule?.source ?? step.marker?.source)
+  }
+
+  private func bearers(of step: CompiledStep) -> [Int] {
+    guard let marker = step.marker, let index = policy.markers.firstIndex(of: marker) else {
+      return []
+    }
+    return policy.bearers(of: index, query, depth: query.path.count)
   }
 
   /// The marks that left the entry out before a later rule kept it.

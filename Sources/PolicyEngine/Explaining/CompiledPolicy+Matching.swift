@@ -22,13 +22,17 @@ extension CompiledPolicy {
 
   /// The marks on an entry, and those that folders above it hand down.
   private func activeMarks(_ query: EntryQuery, depth: Int) -> [Int] {
-    markers.indices.filter { index in
-      guard markers[index].kinds.contains(query.kind) else { return false }
-      return query.marks.contains { place, marks in
-        marks.contains(MarkSet(marker: index))
-          && (place == depth || (place < depth && markers[index].isInherited))
-      }
-    }.map { markerSteps[$0] }
+    markers.indices.filter { !bearers(of: $0, query, depth: depth).isEmpty }
+      .map { markerSteps[$0] }
+  }
+
+  /// The depths of the entries that bear a mark which counts at a depth, the uppermost first.
+  func bearers(of marker: Int, _ query: EntryQuery, depth: Int) -> [Int] {
+    guard markers[marker].kinds.contains(query.kind) else { return [] }
+    return query.marks.filter { place, marks in
+      marks.contains(MarkSet(marker: marker))
+        && (place == depth || (place < depth && markers[marker].isInherited))
+    }.keys.sorted()
   }
 
   /// Whether the rules, without any mark, make the folder at a depth of a query's path a cache.

@@ -23,6 +23,9 @@ public struct Explanation: Sendable {
     public let origin: PolicyOrigin
     /// What part of a policy the layer is.
     public let part: PolicyLayer.Part
+    /// Of a mark: how many names below the container's root the entries lie that bear it, the
+    /// uppermost first; 0 is the root.
+    public let bearers: [Int]
     /// Whether it counted.
     public let outcome: Outcome
     /// What it set in what we keep, by the keys of policy files.

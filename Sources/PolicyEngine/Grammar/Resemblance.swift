@@ -1,7 +1,7 @@
 /// Finds the word that was probably meant.
-enum Resemblance {
+public enum Resemblance {
   /// The word that differs in the fewest letters, at most two; nothing when none is so near.
-  static func nearest(to text: String, among words: [String]) -> String? {
+  public static func nearest(to text: String, among words: [String]) -> String? {
     guard text.utf8.count <= 64 else { return nil }
     let letters = Array(text.lowercased().utf8)
     let limit = letters.count < 4 ? 1 : 2

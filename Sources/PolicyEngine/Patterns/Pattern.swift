@@ -37,26 +37,53 @@ public struct Pattern: Sendable, Hashable {
 
   /// Whether the pattern means a path, given as its components; none are the container's root.
   public func matches(_ path: [[UInt8]]) -> Bool {
-    var places = closed([0])
-    for name in path {
-      var next: Set<Int> = []
-      for place in places where place < components.count {
-        switch components[place] {
-        case .anyDepth: next.insert(place)
-        case .name(let component): if component.matches(name) { next.insert(place + 1) }
-        }
-      }
-      places = closed(next)
-    }
-    return places.contains(components.count)
+    isMatch(path.reduce(start) { advance($0, by: $1.span) })
+  }
+}
+
+// MARK: - Step by step
+
+extension Pattern {
+  /// How far a path's first components have led through the pattern.
+  public struct Progress: Sendable, Hashable {
+    fileprivate var places: Set<Int>
+
+    /// Whether no path that goes on from here is meant.
+    public var isHopeless: Bool { places.isEmpty }
   }
 
-  private func closed(_ places: Set<Int>) -> Set<Int> {
+  /// Where a path begins.
+  public var start: Progress { closed([0]) }
+
+  /// Goes on by one component.
+  public func advance(_ progress: Progress, by name: Span<UInt8>) -> Progress {
+    var next: Set<Int> = []
+    for place in progress.places where place < components.count {
+      switch components[place] {
+      case .anyDepth: next.insert(place)
+      case .name(let component): if component.matches(name) { next.insert(place + 1) }
+      }
+    }
+    return closed(next)
+  }
+
+  /// Whether a path that ends here is meant.
+  public func isMatch(_ progress: Progress) -> Bool { progress.places.contains(components.count) }
+
+  private func closed(_ places: Set<Int>) -> Progress {
     var all = places
     for place in places where place < components.count && components[place].isAnyDepth {
       all.insert(place + 1)
     }
-    return all
+    return Progress(places: all)
+  }
+
+  /// Whether the pattern is one component, which says something of names alone.
+  public var isOfNames: Bool { components.count == 1 && !coversDescendants }
+
+  /// Whether a pattern of one component means a name.
+  public func matches(name: Span<UInt8>) -> Bool {
+    components.count == 1 && components[0].name?.matches(name) ?? true
   }
 }
 

@@ -1,8 +1,8 @@
 /// Reads the sizes and spans of time that policy files write.
-enum Quantity {
+public enum Quantity {
   /// Bytes of a size: K, M, G, T and KiB, MiB, GiB, TiB count by 1024, kB, MB, GB, TB by 1000; a
   /// bare number is bytes.
-  static func bytes(_ text: String) -> Int64? {
+  public static func bytes(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =
       switch unit {

@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Codecs
+internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
@@ -12,8 +13,8 @@ struct AppsCommand: SandboxCommand {
       usage: "sandboxctl apps [--root <dir>] [<options>]",
       discussion: """
         Shows each app with its version and containers, the groups that apps share and whether that \
-        is known or guessed, and containers that belong to no app. With --findings, what is odd \
-        about the device is told, too.
+        is known, from entitlements or from a policy's groups, or guessed, and containers that \
+        belong to no app. With --findings, what is odd about the device is told, too.
 
         \(Examples.text([
           "sandboxctl apps --root device", "sandboxctl apps --root device --json",
@@ -23,13 +24,16 @@ struct AppsCommand: SandboxCommand {
 
   @OptionGroup var device: DeviceOptions
 
+  @OptionGroup var policy: PolicyChoice
+
   @Flag(help: "Tell what is odd about the device: links followed, folders that cannot be read.")
   var findings = false
 
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let device = try device.find()
+    let found = try device.find()
+    let device = found.stating(groupsOf: try policy.compile(for: found.layout))
     if output.json {
       try console.result(device.json)
     } else {
@@ -43,5 +47,15 @@ struct AppsCommand: SandboxCommand {
         "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")
     }
     return .done
+  }
+}
+
+extension Device {
+  /// The device with what a policy knows of its groups.
+  fileprivate func stating(groupsOf policy: CompiledPolicy) -> Device {
+    let members = policy.groupMembers.map { group, apps in
+      (ByteString(group), Set(apps.map { ByteString($0) }))
+    }
+    return stating(members: Dictionary(uniqueKeysWithValues: members))
   }
 }

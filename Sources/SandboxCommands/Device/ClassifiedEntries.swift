@@ -29,19 +29,21 @@ struct ClassifiedEntries {
           asJSON
             ? entry.json(
               at: path, real: container.container.absolutePath.appending(container.path(index)),
-              view
+              view, isRoot: index == 0
             ).compact
-            : Self.line(entry.verdicts[view], stored: entry.fate.word, path, entry.status.kind))
+            : Self.line(
+              entry.verdicts[view], stored: entry.fate.word, path, entry.status.kind,
+              isRoot: index == 0))
       }
     }
   }
 
   /// One line for a person; columns of fixed width, since lines come as they are found.
   static func line(
-    _ verdict: Verdict, stored: String, _ path: ByteString, _ kind: FileKind
+    _ verdict: Verdict, stored: String, _ path: ByteString, _ kind: FileKind, isRoot: Bool
   ) -> String {
     let columns = [
-      (verdict.dataClass.rawValue, 11), (stored, 8), (verdict.update.rawValue, 10),
+      (verdict.className(isRoot: isRoot) ?? "-", 11), (stored, 8), (verdict.update.rawValue, 10),
       (verdict.purge.word, 8), (verdict.restore.rawValue, 14),
     ]
     let cells = columns.map { text, width in
@@ -96,26 +98,35 @@ extension ScannedEntry.Fate {
 
 extension ScannedEntry {
   /// A line of `classify --json`.
-  func json(at path: ByteString, real: ByteString, _ view: VerdictView) -> JSON {
+  func json(
+    at path: ByteString, real: ByteString, _ view: VerdictView, isRoot: Bool
+  ) -> JSON {
     var members = JSON.path(path) + JSON.path(real, named: "real_path")
     members += [
       JSON.Member("type", .string(status.kind.word)),
       JSON.Member("size", .integer(Int64(clamping: status.size))),
       JSON.Member("stored", .string(fate.word)),
     ]
-    members += verdicts[view].members
+    members += verdicts[view].members(isRoot: isRoot)
     if view == .keep, verdicts.platform != verdicts.keep {
-      members.append(JSON.Member("platform", .object(verdicts.platform.members)))
+      members.append(JSON.Member("platform", .object(verdicts.platform.members(isRoot: isRoot))))
     }
     return .object(members)
   }
 }
 
 extension Verdict {
+  /// What output calls the class; nil for a container's root that no rule names, which is no data
+  /// of its own: unknown would say that something was found which nobody knows.
+  func className(isRoot: Bool) -> String? {
+    isRoot && dataClass == .unknown ? nil : dataClass.rawValue
+  }
+
   /// The verdict's members in JSON.
-  var members: [JSON.Member] {
+  func members(isRoot: Bool) -> [JSON.Member] {
     [
-      JSON.Member("class", .string(dataClass.rawValue)), JSON.Member("backup", backup.json),
+      JSON.Member("class", className(isRoot: isRoot).map { .string($0) } ?? .null),
+      JSON.Member("backup", backup.json),
       JSON.Member("update", .string(update.rawValue)),
       JSON.Member("purge", .string(purge.description)),
       JSON.Member("restore", .string(restore.rawValue)),

@@ -19,7 +19,8 @@ struct ClassifyCommand: SandboxCommand {
         each ended by a NUL and a folder's by a slash before it: no file is looked at.
 
         The second column says what a backup does: kept, bare (a folder that is there only for what \
-        is kept below it), or left-out.
+        is kept below it), or left-out. A container's root is no data of its own: its class is '-', \
+        null in JSON, where no rule names it.
 
         \(Examples.text([
           "sandboxctl classify --root device --summary",

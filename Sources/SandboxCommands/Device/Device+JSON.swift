@@ -70,8 +70,12 @@ extension AppExtension {
 
 extension GroupMembership {
   var json: JSON {
-    var source = "guessed"
-    if case .known(let place) = basis { source = place.rawValue }
+    let source =
+      switch basis {
+      case .known(let place): place.rawValue
+      case .stated: "policy"
+      case .guessed: "guessed"
+      }
     return [
       "id": .string(group.description), "known": .bool(isKnown), "source": .string(source),
     ]

@@ -41,7 +41,7 @@ struct ExplainCommand: SandboxCommand {
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
     if output.json {
-      try console.result(explanation.json(place.bytes, exists: query.exists))
+      try console.result(explanation.json(place, exists: query.exists))
     } else {
       try ExplanationText(explanation, place, exists: query.exists).write(
         console, destination: try verdict.destination)

@@ -21,7 +21,9 @@ struct ExplanationText {
     for step in explanation.steps { try write(step, console) }
     try console.result("")
     try write("sandboxctl", explanation.verdicts.keep, destination, console)
-    if explanation.verdicts.platform != explanation.verdicts.keep {
+    if explanation.verdicts.platform == explanation.verdicts.keep {
+      try console.result("platform: the same")
+    } else {
       try write("platform", explanation.verdicts.platform, destination, console)
     }
     for mark in explanation.overruledMarks {
@@ -33,10 +35,22 @@ struct ExplanationText {
   private func write(_ step: Explanation.Step, _ console: Console) throws {
     let place = step.location.map { "  \($0)" } ?? ""
     try console.result("")
-    try console.result("\(step.kind.rawValue) \(step.id)\(place)")
+    try console.result(step.kind == .start ? start : "\(step.kind.rawValue) \(step.id)\(place)")
+    if !step.bearers.isEmpty {
+      let paths = explanation.bearers(of: step, path).map(\.description).joined(separator: ", ")
+      try console.result("  borne by \(paths)")
+    }
     try console.result("  \(outcome(of: step))")
     if let why = step.why { try console.result("  why: \(why)") }
     if let source = step.source { try console.result("  source: \(source)") }
+  }
+
+  private var start: String {
+    switch explanation.query.kind {
+    case .folder: "start: a folder"
+    case .extension: "start: an extension container"
+    case let kind: "start: a \(kind.rawValue) container"
+    }
   }
 
   private func outcome(of step: Explanation.Step) -> String {
@@ -60,22 +74,37 @@ struct ExplanationText {
     _ name: String, _ verdict: Verdict, _ destination: Destination, _ console: Console
   ) throws {
     try console.result(
-      "\(name): \(verdict.dataClass.rawValue), backup \(verdict.backup.mode(for: destination).rawValue), "
+      "\(name): \(className(verdict)), backup \(verdict.backup.mode(for: destination).rawValue), "
         + "update \(verdict.update.rawValue), purge \(verdict.purge.description), "
         + "restore \(verdict.restore.rawValue)")
   }
 }
 
+extension ExplanationText {
+  private func className(_ verdict: Verdict) -> String {
+    verdict.className(isRoot: explanation.query.path.isEmpty) ?? "no class"
+  }
+}
+
 extension Explanation {
+  /// The paths of the entries that bear a step's mark, for an entry at a path.
+  func bearers(of step: Step, _ path: LogicalPath) -> [ByteString] {
+    let names = path.bytes.components
+    return step.bearers.map { depth in
+      let count = names.count - query.path.count + depth
+      return ByteString(names.prefix(count).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    }
+  }
+
   /// The answer of `explain --json`.
-  func json(_ path: ByteString, exists: Bool) -> JSON {
+  func json(_ path: LogicalPath, exists: Bool) -> JSON {
     .object(
-      JSON.path(path) + [
+      JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
         JSON.Member("type", .string(query.facts.type.rawValue)),
-        JSON.Member("steps", .array(steps.map(\.json))),
-        JSON.Member("verdict", .object(verdicts.keep.members)),
-        JSON.Member("platform", .object(verdicts.platform.members)),
+        JSON.Member("steps", .array(steps.map { $0.json(bearers(of: $0, path)) })),
+        JSON.Member("verdict", .object(verdicts.keep.members(isRoot: query.path.isEmpty))),
+        JSON.Member("platform", .object(verdicts.platform.members(isRoot: query.path.isEmpty))),
         JSON.Member(
           "overruled_marks",
           .array(
@@ -87,13 +116,16 @@ extension Explanation {
 }
 
 extension Explanation.Step {
-  var json: JSON {
+  fileprivate func json(_ bearers: [ByteString]) -> JSON {
     var members = [
       JSON.Member("kind", .string(kind.rawValue)), JSON.Member("id", .string(id)),
       JSON.Member("at", .place(location)), JSON.Member("layer", .string(layer)),
       JSON.Member("outcome", .string(outcome.word)), JSON.Member("decides", keep.json),
       JSON.Member("platform", platform.json),
     ]
+    if !bearers.isEmpty {
+      members.append(JSON.Member("borne_by", .array(bearers.map { .object(JSON.path($0)) })))
+    }
     if let why { members.append(JSON.Member("why", .string(why))) }
     if let source { members.append(JSON.Member("source", .string(source))) }
     return .object(members)

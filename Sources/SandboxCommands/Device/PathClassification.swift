@@ -49,12 +49,13 @@ struct PathClassification {
         JSON.path(path) + [
           JSON.Member("type", .string(isFolder ? "directory" : "file")),
           JSON.Member("stored", .string(stored.word)),
-        ] + verdict.members
+        ] + verdict.members(isRoot: inner.isEmpty)
       try console.result(JSON.object(members))
     } else {
       try console.result(
         ClassifiedEntries.line(
-          verdict, stored: stored.word, path, isFolder ? .directory : .file))
+          verdict, stored: stored.word, path, isFolder ? .directory : .file,
+          isRoot: inner.isEmpty))
     }
   }
 }

@@ -15,11 +15,11 @@ struct BackupCommand: SandboxCommand {
       usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
       discussion: """
         Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
-        the repository has already is not stored again. With --layout folder any folder is kept \
-        whole.
+        did not change since the last backup is not read again, and what the repository has already \
+        is not stored again. With --layout folder any folder is kept whole.
 
         Exit status 3 says that something the policy keeps could not be read; it is named, and \
-        everything else is stored.
+        everything else is stored. 11 says that another backup of the same source is going on.
 
         \(Examples.text([
           "sandboxctl backup --root device --repo repo",
@@ -38,25 +38,64 @@ struct BackupCommand: SandboxCommand {
     help: ArgumentHelp("A word to find the snapshot by; may be repeated.", valueName: "tag"))
   var tags: [String] = []
 
+  @Option(
+    help: ArgumentHelp(
+      "Leave out files of more bytes, as 200M or 4GiB.", valueName: "size"))
+  var excludeLargerThan: ByteSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "How much stays free on the repository's volume; else 5 % of it, at most 10 GiB.",
+      valueName: "size"))
+  var keepFree: ByteSize?
+
   @Flag(name: .shortAndLong, help: "Say what would be stored and store nothing.")
   var dryRun = false
 
+  @Flag(help: "Exit with 3 for warnings, too: all went well or it did not.")
+  var strict = false
+
+  @Flag(help: "Make no snapshot when nothing changed since the last, and exit with 4.")
+  var failIfUnchanged = false
+
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let found = try device.find()
-    let compiled = try policy.compile(for: found, output, console)
+    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
+    let compiled = try policy.compile(for: found, output, console, also: patterns)
     if dryRun { return try showPlan(plan(found, compiled, excluding: []), console) }
     let (repository, storage) = try repository.open()
-    let plan = plan(found, compiled, excluding: [try storage.identity()])
-    let request = BackupRequest(tags: tags, program: Version.text)
-    let report = try BackupOperation(plan, to: repository, request).run()
+    let own = [try storage.identity()] + cacheIdentities
+    let counters = ProgressCounters()
+    let (plan, report) = try progress.run(counters, output) { isStopping in
+      let plan = self.plan(found, compiled, excluding: Set(own))
+      let request = BackupRequest(
+        tags: tags, program: Version.text, cache: Host.cacheFolder,
+        keepFree: keepFree.map { UInt64($0.bytes) }, skipsUnchanged: failIfUnchanged,
+        isStopping: isStopping, counters: counters)
+      return (plan, try BackupOperation(plan, to: repository, request).run())
+    }
     if output.json {
       try console.result(report.json(plan))
     } else {
       try BackupText(plan, report).write(console, isQuiet: output.quiet)
     }
-    return report.isComplete ? .done : .doneInPart
+    return status(of: report)
+  }
+
+  private func status(of report: BackupReport) -> ExitStatus {
+    if !report.isComplete || strict && !report.warnings.isEmpty { return .doneInPart }
+    return report.isUnchanged ? .nothingToDo : .done
+  }
+
+  /// The program's caches, which are never part of a backup.
+  private var cacheIdentities: [FileIdentity] {
+    guard let cache = Host.cacheFolder?.appending("sandboxctl"),
+      let identity = try? Folder.open(path: cache).status().identity
+    else { return [] }
+    return [identity]
   }
 
   private func plan(

@@ -29,6 +29,7 @@ struct BackupText {
     }
     if !isQuiet {
       for remark in report.warnings { console.note("\(remark.path): \(remark.remark)") }
+      for remark in report.remarks { console.note(remark) }
       if let id = report.snapshot?.id.hex.prefix(8) {
         try console.result("next: sandboxctl ls \(id)     sandboxctl restore \(id) --to DIR")
       }
@@ -80,6 +81,7 @@ struct BackupText {
       return "would keep \(Sizes.text(plan.kept.bytes)) in "
         + "\(Sizes.count(plan.kept.files, "file")), leave out \(Sizes.text(plan.left.bytes))"
     }
+    if report.isUnchanged { return "nothing changed since the last snapshot: none was made" }
     let id = report.snapshot.map { String($0.id.hex.prefix(8)) } ?? ""
     let isFirst = report.snapshot?.snapshot.parent == nil
     return "\(isFirst ? "first backup" : "backup"): \(Sizes.text(report.bytes)) in "

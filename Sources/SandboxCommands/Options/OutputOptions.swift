@@ -5,7 +5,7 @@ struct OutputOptions: ParsableArguments {
   @Flag(help: "Answer in JSON, for programs.")
   var json = false
 
-  @Flag(name: .shortAndLong, help: "Say nothing when all went well.")
+  @Flag(name: .shortAndLong, help: "Leave out notes and summaries; results stay.")
   var quiet = false
 }
 

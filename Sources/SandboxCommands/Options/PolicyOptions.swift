@@ -4,14 +4,34 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// By which rules a command decides.
-struct PolicyOptions: ParsableArguments {
+/// Which policy a command follows.
+struct PolicyChoice: ParsableArguments {
   @Option(
     name: .customLong("policy"),
     help: ArgumentHelp(
       "A policy by name instead of the layout's own, or a file laid over it; may be repeated.",
       valueName: "name|file"))
   var policies: [String] = []
+
+  /// Compiles the policy for a layout.
+  func compile(
+    for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = []
+  ) throws -> CompiledPolicy {
+    let library = try PolicyFiles.library(extra: policies.filter(Self.isFile))
+    return try library.compile(
+      PolicyRequest(
+        policy: policies.last { !Self.isFile($0) }, layout: layout, osVersion: version,
+        patterns: patterns))
+  }
+
+  private static func isFile(_ text: String) -> Bool {
+    text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
+  }
+}
+
+/// By which rules a command decides.
+struct PolicyOptions: ParsableArguments {
+  @OptionGroup var choice: PolicyChoice
 
   @Option(
     help: ArgumentHelp(
@@ -33,10 +53,12 @@ struct PolicyOptions: ParsableArguments {
 
   /// Compiles the policy for a device. A version that nothing tells counts as the newest, which is
   /// said where a mark depends on it.
-  func compile(for device: Device, _ output: OutputOptions, _ console: Console) throws
-    -> CompiledPolicy
-  {
-    let policy = try compile(for: device.layout, version: device.osVersion?.utf8)
+  func compile(
+    for device: Device, _ output: OutputOptions, _ console: Console,
+    also patterns: [CommandLinePattern] = []
+  ) throws -> CompiledPolicy {
+    let policy = try compile(
+      for: device.layout, version: device.osVersion?.utf8, also: patterns)
     if policy.osVersion == nil, !output.quiet,
       policy.markers.contains(where: { $0.versions != .all })
     {
@@ -47,13 +69,12 @@ struct PolicyOptions: ParsableArguments {
   }
 
   /// Compiles the policy for a layout.
-  func compile(for layout: Layout, version: String?) throws -> CompiledPolicy {
-    let library = try PolicyFiles.library(extra: policies.filter(Self.isFile))
-    return try library.compile(
-      PolicyRequest(
-        policy: policies.last { !Self.isFile($0) }, layout: layout,
-        osVersion: try (osVersion ?? version).map(Self.parsed),
-        patterns: exclude.map { .exclude($0) } + include.map { .include($0) }))
+  func compile(
+    for layout: Layout, version: String?, also patterns: [CommandLinePattern] = []
+  ) throws -> CompiledPolicy {
+    try choice.compile(
+      for: layout, version: try (osVersion ?? version).map(Self.parsed),
+      patterns: exclude.map { .exclude($0) } + patterns + include.map { .include($0) })
   }
 
   private static func parsed(_ text: String) throws -> OSVersion {
@@ -62,9 +83,5 @@ struct PolicyOptions: ParsableArguments {
         "'\(ByteString(text))' is no version", hint: "write it as numbers with dots: 16.4")
     }
     return version
-  }
-
-  private static func isFile(_ text: String) -> Bool {
-    text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
   }
 }

@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
+internal import Codecs
 internal import SystemIO
 
 /// Which repository a command works on.
@@ -26,5 +27,15 @@ struct RepositoryOptions: ParsableArguments {
   func open() throws -> (repository: Repository, storage: LocalStorage) {
     let storage = try LocalStorage(path: try path())
     return (try Repository.open(storage), storage)
+  }
+}
+
+extension Repository {
+  /// Begins reading by way of this host's copies of the index.
+  func beginCachedReading() throws -> RepositoryReader {
+    let folder = Host.cacheFolder.map {
+      $0.appending("sandboxctl").appending(ByteString(id.hex)).appending("index")
+    }
+    return try beginReading(cache: folder.map { IndexCache(folder: $0) })
   }
 }

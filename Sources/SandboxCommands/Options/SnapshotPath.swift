@@ -1,10 +1,20 @@
+internal import ArchiveStore
 internal import SystemIO
 
 /// `SNAP[:PATH]` as a command line gives it.
 struct SnapshotPath {
-  let snapshot: String
-  /// The logical path, without a slash at either end; empty for the whole snapshot.
-  let path: ByteString
+  private let name: SnapshotName
+  /// What stands behind the colon.
+  private let path: ByteString
+
+  /// How SNAP and PATH are written, for help texts.
+  static let help = """
+    SNAP is at least four characters of an id, latest, latest~2 for the second before it, or a time \
+    as 2026-11-01 or 2026-11-01T10.30, which means the newest that was not begun after that day or \
+    minute. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
+    data, as app/Documents, or an absolute path of the device; without it the whole snapshot is \
+    meant.
+    """
 
   init(_ text: String) throws {
     let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
@@ -13,23 +23,91 @@ struct SnapshotPath {
         "'\(ByteString(text))' names no snapshot",
         hint: "write it as 'latest:apps/com.example.app/data', or 'latest'")
     }
-    snapshot = String(first)
-    guard Self.isName(snapshot) else {
-      throw UsageError(
-        "'\(ByteString(snapshot))' names no snapshot",
-        hint: "give 'latest', 'latest~2', or at least four characters of an id")
-    }
-    path = Self.trimmed(parts.count > 1 ? ByteString(String(parts[1])) : "")
+    name = try SnapshotName(String(first))
+    path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Whether a text can name a snapshot: by its place, or by hexadecimal digits of its id.
-  private static func isName(_ text: String) -> Bool {
+  /// Finds the snapshot.
+  func find(in repository: Repository) throws -> StoredSnapshot { try name.find(in: repository) }
+
+  /// The logical path in a snapshot, without a slash at either end; empty for all of it.
+  func logicalPath(in snapshot: Snapshot) throws -> ByteString {
+    try snapshot.logicalPath(path)
+  }
+}
+
+/// How a command line names a snapshot.
+enum SnapshotName: Equatable {
+  /// By its place among the others, or by its id.
+  case place(String)
+  /// The newest before a moment.
+  case before(Timestamp, text: String)
+
+  init(_ text: String) throws {
+    if Self.isPlace(text) {
+      self = .place(text)
+    } else if let end = Self.end(of: text) {
+      self = .before(end, text: text)
+    } else {
+      throw UsageError(
+        "'\(ByteString(text))' names no snapshot",
+        hint: """
+          give 'latest', 'latest~2', at least four characters of an id, or a time as '2026-11-01' or \
+          '2026-11-01T10.30'
+          """)
+    }
+  }
+
+  /// Finds the snapshot.
+  func find(in repository: Repository) throws -> StoredSnapshot {
+    switch self {
+    case .place(let text): try repository.snapshot(matching: text)
+    case .before(let end, let text): try repository.newestSnapshot(before: end, named: text)
+    }
+  }
+
+  private static func isPlace(_ text: String) -> Bool {
     if text == "latest" { return true }
     if text.hasPrefix("latest~") { return Int(text.dropFirst(7)).map { $0 >= 0 } ?? false }
     return text.utf8.count >= 4 && text.allSatisfy { $0.isASCII && $0.isHexDigit }
   }
 
-  private static func trimmed(_ path: ByteString) -> ByteString {
-    ByteString(path.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  /// The first moment after the day, minute or second that a text names: by this host's clock, or
+  /// with a Z at its end by UTC.
+  private static func end(of text: String) -> Timestamp? {
+    let isUTC = text.hasSuffix("Z")
+    let halves = text.dropLast(isUTC ? 1 : 0).split(
+      separator: "T", maxSplits: 1, omittingEmptySubsequences: false)
+    guard let date = halves.first.flatMap({ numbers($0, "-", [4, 2, 2]) }) else { return nil }
+    var clock = [0, 0, 0]
+    if halves.count > 1 {
+      guard let found = numbers(halves[1], ".", [2, 2, 2]), found.count > 1 else { return nil }
+      clock = found + (found.count < 3 ? [0] : [])
+      clock[found.count - 1] += 1
+    }
+    guard date.count == 3 else { return nil }
+    let day = CalendarTime(
+      year: date[0], month: date[1], day: date[2], hour: 0, minute: 0, second: 0)
+    let end = CalendarTime(
+      year: date[0], month: date[1], day: date[2] + (halves.count > 1 ? 0 : 1), hour: clock[0],
+      minute: clock[1], second: clock[2])
+    guard day.exists, clock[0] < 24, clock[1] <= 60, clock[2] <= 60 else { return nil }
+    return Timestamp(end, isUTC: isUTC)
+  }
+
+  /// Numbers of so many digits, with a separator between them; the last ones may be missing.
+  private static func numbers(
+    _ text: Substring, _ separator: Character, _ digits: [Int]
+  ) -> [Int]? {
+    let parts = text.split(separator: separator, omittingEmptySubsequences: false)
+    guard parts.count <= digits.count else { return nil }
+    var numbers: [Int] = []
+    for (part, count) in zip(parts, digits) {
+      guard part.utf8.count == count, part.utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        let number = Int(part)
+      else { return nil }
+      numbers.append(number)
+    }
+    return numbers
   }
 }

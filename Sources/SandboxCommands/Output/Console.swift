@@ -12,6 +12,12 @@ final class Console {
   /// Writes a line of the result.
   func result(_ line: String) throws { try output.write(line + "\n") }
 
+  /// Writes bytes of the result as they are.
+  func result(bytes: Span<UInt8>) throws { try output.write(bytes) }
+
+  /// Whether the result goes to a person's screen.
+  var isTerminal: Bool { output.isTerminal }
+
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
 

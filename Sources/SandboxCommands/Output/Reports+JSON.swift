@@ -66,45 +66,12 @@ extension BackupReport {
       "files": .integer(Int64(files)), "entries": .integer(Int64(entries)),
       "bytes": .integer(Int64(clamping: bytes)),
       "stored_bytes": .integer(Int64(clamping: storedBytes)),
+      "opened": .integer(Int64(opened)), "unchanged": .bool(isUnchanged),
       "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
       "seconds": .double(seconds), "unreadable": .array(unreadable.map(\.json)),
-      "warnings": .array(warnings.map(\.json)), "plan": plan.json,
+      "warnings": .array(warnings.map(\.json)),
+      "remarks": .array(remarks.map { .string($0) }), "plan": plan.json,
     ]
-  }
-}
-
-extension RestoreTotals {
-  var json: JSON {
-    [
-      "files": .integer(Int64(files)), "folders": .integer(Int64(folders)),
-      "links": .integer(Int64(links)), "specials": .integer(Int64(specials)),
-      "bytes": .integer(Int64(clamping: bytes)),
-    ]
-  }
-}
-
-extension RestorePlan {
-  /// The plan as `restore --dry-run --json` tells it.
-  var json: JSON {
-    .object(
-      [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(path)
-        + JSON.path(target, named: "target") + [JSON.Member("restores", totals.json)])
-  }
-}
-
-extension RestoreReport {
-  /// The report as `restore --json` tells it.
-  func json(_ plan: RestorePlan) -> JSON {
-    .object(
-      [JSON.Member("snapshot", .string(plan.snapshot.id.hex))] + JSON.path(plan.path)
-        + JSON.path(plan.target, named: "target")
-        + [
-          JSON.Member("restored", restored.json),
-          JSON.Member("damaged", .array(damaged.map(\.json))),
-          JSON.Member("failed", .array(failed.map(\.json))),
-          JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
-          JSON.Member("seconds", .double(seconds)),
-        ])
   }
 }
 

@@ -4,9 +4,39 @@ internal import SystemIO
 enum Times {
   /// A moment by this host's clock: `2026-11-01 10:30`.
   static func text(_ time: Timestamp) -> String {
-    guard let local = time.local else { return "\(time.seconds) s since 1970" }
-    let date = [local.year, local.month, local.day].map(two).joined(separator: "-")
-    return "\(date) \(two(local.hour)):\(two(local.minute))"
+    var bytes: [UInt8] = []
+    append(time, to: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+  }
+
+  /// Appends the text of a moment, with seconds if they are wanted.
+  static func append(_ time: Timestamp, seconds: Bool = false, to bytes: inout [UInt8]) {
+    guard let local = time.local else {
+      bytes.append(contentsOf: "\(time.seconds) s since 1970".utf8)
+      return
+    }
+    if (1000...9999).contains(local.year) {
+      appendTwo(local.year / 100, to: &bytes)
+      appendTwo(local.year % 100, to: &bytes)
+    } else {
+      bytes.append(contentsOf: "\(local.year)".utf8)
+    }
+    for (separator, number) in [("-", local.month), ("-", local.day), (" ", local.hour)]
+      as [(Unicode.Scalar, Int)]
+    {
+      bytes.append(UInt8(ascii: separator))
+      appendTwo(number, to: &bytes)
+    }
+    bytes.append(UInt8(ascii: ":"))
+    appendTwo(local.minute, to: &bytes)
+    if !seconds { return }
+    bytes.append(UInt8(ascii: ":"))
+    appendTwo(local.second, to: &bytes)
+  }
+
+  private static func appendTwo(_ number: Int, to bytes: inout [UInt8]) {
+    bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / 10))
+    bytes.append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number % 10))
   }
 
   /// How long ago a moment was: `3 h ago`; a moment to come is `in the future`.
@@ -33,6 +63,4 @@ enum Times {
     if whole < 3600 { return "\(whole / 60) min \(whole % 60) s" }
     return "\(whole / 3600) h \(whole % 3600 / 60) min"
   }
-
-  private static func two(_ number: Int) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

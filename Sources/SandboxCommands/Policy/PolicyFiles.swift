@@ -24,15 +24,11 @@ enum PolicyFiles {
     }
   }
 
-  /// Reads one file; a larger one than a policy may be is refused before it is read.
+  /// Reads one file; of a larger one than a policy may be only so much that this is seen.
   static func file(_ path: ByteString, _ origin: PolicyOrigin) throws -> PolicySource {
     let file = try Descriptor.open(path: path)
-    guard let bytes = try file.readAll(limit: PolicySource.maximumSize) else {
-      throw UsageError(
-        "cannot use the policy '\(path)': it is larger than "
-          + "\(PolicySource.maximumSize >> 20) MiB",
-        hint: "a policy is a file of rules; name that one")
-    }
+    let limit = PolicySource.maximumSize
+    let bytes = try file.readAll(limit: limit) ?? file.read(count: limit + 1, at: 0)
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
   }
 

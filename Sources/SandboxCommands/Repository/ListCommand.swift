@@ -10,14 +10,20 @@ struct ListCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "ls",
       abstract: "List what is in a snapshot",
-      usage: "sandboxctl ls <snap[:path]> [--recursive] [<options>]",
+      usage: "sandboxctl ls <snap[:path]> [--recursive] [--long] [<options>]",
       discussion: """
-        SNAP is at least four characters of an id, latest, or latest~2. PATH is a logical path, as \
-        apps/com.example.app/data/Documents; without it the whole snapshot is meant. A folder's \
-        entries are listed, with --recursive all that is below it.
+        \(SnapshotPath.help)
+
+        A folder's entries are listed with mode, size, time and path, with --recursive all that is \
+        below it.
+
+        With --json each entry is a line: path (and path_b64 where its bytes are not UTF-8), type \
+        (file, directory, symlink, fifo, socket, character-device, block-device), size, target, mode \
+        (a number), uid, gid, modified, link_group.
 
         \(Examples.text([
           "sandboxctl ls latest --repo repo", "sandboxctl ls latest:apps --recursive --repo repo",
+          "sandboxctl ls latest:apps/org.example.notebook --long --repo repo",
         ]))
         """)
   }
@@ -28,30 +34,32 @@ struct ListCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "List all that is below the path.")
   var recursive = false
 
+  @Flag(name: .shortAndLong, help: "Show owner and group, too, sizes in bytes and seconds.")
+  var long = false
+
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
     let repository = try repository.open().repository
-    let stored = try repository.snapshot(matching: place.snapshot)
-    let reader = try repository.beginReading()
-    switch try reader.source(place.path, in: stored) {
-    case .single(let entry): try show(entry, at: place.path, console)
+    let stored = try place.find(in: repository)
+    let top = try place.logicalPath(in: stored.snapshot)
+    let reader = try repository.beginCachedReading()
+    var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
+    let show = { (entry: TreeEntry, path: ByteString) throws in
+      if output.json { return try console.result(entry.json(at: path)) }
+      line.set(entry, at: path)
+      try console.result(bytes: line.bytes.span)
+    }
+    switch try reader.source(top, in: stored) {
+    case .single(let entry): try show(entry, top)
     case .folder(let tree, _):
       try reader.walk(tree) { path, entry in
-        try show(entry, at: place.path.appending(path), console)
+        try show(entry, top.appending(path))
         return recursive ? .enter : .skip
       }
     }
     return .done
-  }
-
-  private func show(_ entry: TreeEntry, at path: ByteString, _ console: Console) throws {
-    if output.json { return try console.result(entry.json(at: path)) }
-    let size = entry.contentSize.map(Sizes.text) ?? ""
-    let blanks = String(repeating: " ", count: max(0, 9 - size.count))
-    let time = entry.isOfDevice ? Times.text(entry.modified) : String(repeating: " ", count: 16)
-    try console.result("\(entry.modeText)  \(blanks)\(size)  \(time)  \(path)\(entry.suffix)")
   }
 }

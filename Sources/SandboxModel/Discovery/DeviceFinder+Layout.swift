@@ -28,7 +28,7 @@ extension DeviceFinder {
     case .coreSimulator:
       if let place = Self.simulatorPlace(of: folder) { return .coreSimulator(place) }
       throw ModelError(
-        .noDevice, "use the folder as a device of the layout coresimulator", on: asked,
+        .noDevice, "find a device of the layout coresimulator in", on: asked,
         "it has no 'data' folder beside a device.plist, no 'Containers' folder, and no "
           + "'private/var/mobile/Containers'",
         hint: "name a simulator's folder, its 'data' folder, or the root of an iOS file system")
@@ -36,7 +36,7 @@ extension DeviceFinder {
       if Self.has(".var/app", in: folder) { return .flatpakHome }
       if Self.isFlatpak(folder) { return .flatpakApps }
       throw ModelError(
-        .noDevice, "use the folder as a device of the layout flatpak", on: asked,
+        .noDevice, "find a device of the layout flatpak in", on: asked,
         "it has no '.var/app' folder, and its folders are not those of Flatpak apps",
         hint: "name a home folder or its '.var/app'")
     case nil: break
@@ -45,7 +45,7 @@ extension DeviceFinder {
     if Self.has(".var/app", in: folder) { return .flatpakHome }
     if Self.isFlatpak(folder) { return .flatpakApps }
     throw ModelError(
-      .noDevice, "find a device", on: asked, "no known layout of apps is in this folder",
+      .noDevice, "find a device in", on: asked, "no known layout of apps is in this folder",
       hint: "name another with '--root', keep a plain folder with '--layout folder', or make a "
         + "sample device with 'sandboxctl sample DIR'")
   }

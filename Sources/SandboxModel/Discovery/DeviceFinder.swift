@@ -43,7 +43,8 @@ public struct DeviceFinder: Sendable {
       case .folder: return plain(folder)
       }
     } catch let error as SystemError {
-      throw ModelError(error)
+      throw ModelError(
+        .system, "find a device in", on: error.path, error.reason, hint: error.hint)
     } catch let error as ModelError {
       throw error
     } catch {

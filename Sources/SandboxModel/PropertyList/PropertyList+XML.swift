@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SystemIO
 
 extension PropertyList {
@@ -93,9 +94,7 @@ private struct XMLPropertyListWriter {
     line("<data>", depth)
     var rest = bytes[...]
     while !rest.isEmpty {
-      line(
-        String(decoding: Base64.encode(rest.prefix(Self.dataColumns / 4 * 3)), as: UTF8.self), depth
-      )
+      line(Base64.encode(rest.prefix(Self.dataColumns / 4 * 3)), depth)
       rest = rest.dropFirst(Self.dataColumns / 4 * 3)
     }
     line("</data>", depth)

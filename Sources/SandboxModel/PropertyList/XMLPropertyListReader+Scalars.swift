@@ -1,3 +1,4 @@
+internal import Codecs
 internal import SystemIO
 
 extension XMLPropertyListReader {
@@ -10,7 +11,9 @@ extension XMLPropertyListReader {
     case .real: if let value = Self.real(Self.trimmed(text)) { return .real(value) }
     case .date:
       if let value = PropertyListDate.seconds(of: Self.trimmed(text)) { return .date(value) }
-    case .data: if let value = Base64.decode(text) { return .data(value) }
+    case .data:
+      let letters = text.filter { !Self.isSpace($0) }
+      if let value = Base64.decode(letters, strayBits: true) { return .data(value) }
     default: break
     }
     let shown = ByteString(text.prefix(40))

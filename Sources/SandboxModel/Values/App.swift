@@ -14,7 +14,7 @@ public struct App: Hashable, Sendable {
   /// The extensions that the bundle brings, sorted by identifier.
   public let extensions: [AppExtension]
   /// The groups that the app or an extension of it belongs to, sorted by identifier.
-  public let groups: [GroupMembership]
+  public internal(set) var groups: [GroupMembership]
   /// Where a Flatpak app was installed from.
   public let installation: FlatpakInstallation?
 
@@ -59,12 +59,14 @@ public struct GroupMembership: Hashable, Sendable {
   public enum Basis: Hashable, Sendable {
     /// The entitlement `com.apple.security.application-groups`, in this kind of place.
     case known(EntitlementSource)
+    /// A policy names the app among the group's members.
+    case stated
     /// The identifiers are alike: see `GroupGuess`.
     case guessed
   }
 
-  /// Whether an entitlement says so.
-  public var isKnown: Bool { if case .known = basis { true } else { false } }
+  /// Whether an entitlement or a policy says so.
+  public var isKnown: Bool { basis != .guessed }
 }
 
 /// Where a bundle's entitlements were read.

@@ -23,7 +23,7 @@ public struct Device: Sendable {
   public let name: ByteString?
   public let identity: DeviceIdentity
   /// Sorted by identifier.
-  public let apps: [App]
+  public internal(set) var apps: [App]
   /// Sorted by logical path.
   public let containers: [Container]
   /// Folders of containers that belong to the system and are left alone, sorted by path.

@@ -1,0 +1,104 @@
+"""What the peers' harness does not measure: memory, one file, the difference of two snapshots, the
+check of all data. It works on the repositories that the harness left."""
+
+import json
+import os
+import shutil
+import subprocess
+
+import budgets
+import peers
+import programs
+from budgets import Line
+
+
+class Extras:
+    """The repositories of one profile, and our program."""
+
+    def __init__(self, folder, profile, program, runs):
+        self.profile, self.program, self.runs = profile, program, runs
+        self.source = folder / "live" / profile
+        self.ours = folder / "work" / "ours"
+        self.restic = folder / "work" / "restic"
+        self.scratch = folder / "work" / "extras"
+        self.environment = os.environ | peers.environment(str(self.ours / "state"))
+
+    def lines(self):
+        """Each as a line; one that cannot be measured says why."""
+        shutil.rmtree(self.scratch, ignore_errors=True)
+        self.scratch.mkdir(parents=True)
+        for name, measure in (("memory", self.memory), ("restore one file", self.one_file),
+                              ("diff", self.diff), ("check --read-data", self.check)):
+            try:
+                yield measure()
+            except programs.Failed as error:
+                yield Line.failed(name, str(error))
+        shutil.rmtree(self.scratch)
+
+    def command(self, *arguments, repository=None):
+        return [self.program, *arguments, "--repo", str(repository or self.ours / "repo")]
+
+    def memory(self):
+        """The most anonymous memory of a first backup and of a restore."""
+        fresh = self.scratch / "fresh"
+        environment = os.environ | peers.environment(str(self.scratch / "state"))
+        programs.seconds([self.program, "init", str(fresh), "--plain"], environment)
+        backup = self.command("backup", "--layout", "folder", "--root", str(self.source),
+                              repository=fresh)
+        restore = self.command("restore", "latest", "--to", str(self.scratch / "restored"),
+                               repository=fresh)
+        peak = max(programs.peak_memory(backup, environment),
+                   programs.peak_memory(restore, environment))
+        shutil.rmtree(self.scratch / "restored")
+        shutil.rmtree(fresh)
+        return Line.absolute("memory (RssAnon)", peak, budgets.MEMORY, unit="B")
+
+    def one_file(self):
+        """A small file from the middle of the tree."""
+        target = self.scratch / "file"
+        command = self.command("restore", f"latest:folders/{self.profile}/{self.some_file()}",
+                               "--to", str(target))
+        taken = programs.median_seconds(command, self.runs, self.environment,
+                                        lambda: target.exists() and target.unlink())
+        must = budgets.ONE_FILE.get(self.profile)
+        if must is None:
+            return Line("restore one file", budgets.amount(taken, "s"))
+        return Line.absolute("restore one file", taken, must)
+
+    def some_file(self):
+        """The path of a file of plain name and at most 64 KiB, in the middle of all such."""
+        found = []
+        for folder, _, names in os.walk(self.source):
+            for name in names:
+                path = os.path.join(folder, name)
+                relative = os.path.relpath(path, self.source)
+                if relative.isascii() and relative.isprintable() and os.path.isfile(path) \
+                        and not os.path.islink(path):
+                    found.append((os.path.getsize(path) > 65536, relative))
+        small = sorted(found)
+        return small[sum(1 for large, _ in small if not large) // 2][1]
+
+    def diff(self):
+        """Before and after the day of changes."""
+        ours = [programs.seconds(self.command("diff", "latest~1", "latest"), self.environment)[0]
+                for _ in range(self.runs)]
+        environment = os.environ | {"RESTIC_PASSWORD": "bench",
+                                    "RESTIC_CACHE_DIR": str(self.restic / "state" / "cache")}
+        restic = ["restic", "-q", "-r", str(self.restic / "repo")]
+        shown = subprocess.run(restic + ["snapshots", "--json"], env=environment, check=True,
+                               capture_output=True, text=True)
+        pair = [snapshot["id"] for snapshot in json.loads(shown.stdout)[-2:]]
+        theirs = [programs.seconds(restic + ["diff", *pair], environment)[0]
+                  for _ in range(self.runs)]
+        return Line.ratio("diff", ours, "restic", theirs, 0.15)
+
+    def check(self):
+        """All data read and verified, against what does it with the ordinary programs."""
+        packs = str(self.ours / "repo" / "packs")
+        plain = f"find {packs} -type f -print0 | xargs -0 zstd -q -t && " \
+                f"find {packs} -type f -print0 | xargs -0 b2sum -l 256"
+        ours, theirs = [], []
+        for _ in range(self.runs):
+            ours.append(programs.seconds(self.command("check", "--read-data"), self.environment)[0])
+            theirs.append(programs.seconds(["sh", "-c", plain])[0])
+        return Line.ratio("check --read-data", ours, "zstd -t, b2sum", theirs, 0.9)

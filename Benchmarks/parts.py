@@ -1,0 +1,79 @@
+"""Single parts of the program: the walk, the classifier, the start."""
+
+import os
+import shutil
+import statistics
+import subprocess
+import tempfile
+
+import programs
+from budgets import Line
+
+WALK_BUDGET = 0.8  # of find's time
+CLASSIFY_BUDGET = 1.0  # seconds
+START_BUDGET = 0.030  # seconds
+PATHS = 1_000_000
+
+
+def lines(runs):
+    """Measures all parts; a line for each budget."""
+    yield walk(programs.build("walkbench"), runs)
+    yield classify(programs.build("classifybench"), runs)
+    yield start(programs.build("sandboxctl"), runs)
+
+
+def make_tree(root, folders=4000, files=50):
+    """Makes folders in folders, about 64 in each, with small files in every one of them."""
+    content = b"x" * 100
+    places = []
+    for number in range(folders):
+        above = places[(number - 64) // 64] if number >= 64 else root
+        place = os.path.join(above, f"folder-{number:04}")
+        os.mkdir(place)
+        places.append(place)
+        for file in range(files):
+            handle = os.open(os.path.join(place, f"file-{number:04}-{file:02}.dat"),
+                             os.O_WRONLY | os.O_CREAT, 0o644)
+            os.write(handle, content)
+            os.close(handle)
+
+
+def walk(program, runs):
+    """The walk against find, both one thread that never waits: by processor seconds, which do not
+    count what other programs take of the machine."""
+    scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-")
+    try:
+        tree = os.path.join(scratch, "tree")
+        os.mkdir(tree)
+        make_tree(tree)
+        require_same_entries(program, tree)
+        pairs = programs.paired([program, tree], ["find", tree, "-printf", "%s%T@"], runs)
+    finally:
+        shutil.rmtree(scratch)
+    ours, theirs = ([pair[place][1] for pair in pairs] for place in (0, 1))
+    return Line.ratio("walk of 204,000 entries", ours, "find", theirs, WALK_BUDGET)
+
+
+def require_same_entries(program, tree):
+    """Both must look at the same entries, or the comparison is of no use."""
+    own = subprocess.run([program, tree], check=True, capture_output=True, text=True)
+    counted = subprocess.run(["find", tree, "-mindepth", "1", "-printf", "."], check=True,
+                             capture_output=True, text=True)
+    entries = int(own.stdout.split()[0].removeprefix("entries="))
+    if entries != len(counted.stdout):
+        raise programs.Failed(f"{entries} entries walked, find counts {len(counted.stdout)}")
+
+
+def classify(program, runs):
+    """Paths classified in one thread, in the seconds that the program gives itself."""
+    taken = []
+    for _ in range(max(1, runs // 3)):
+        out = subprocess.run([program, str(PATHS)], check=True, capture_output=True, text=True)
+        taken.append(float(out.stdout.split("seconds=")[1].split()[0]))
+    return Line.absolute(f"classify {PATHS:,} paths", statistics.median(taken), CLASSIFY_BUDGET)
+
+
+def start(program, runs):
+    """A start of the program that does nothing."""
+    taken = programs.median_seconds([program, "--version"], runs)
+    return Line.absolute("sandboxctl --version", taken, START_BUDGET)

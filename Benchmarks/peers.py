@@ -1,0 +1,115 @@
+"""Ours and the peers in one run of ../shared/bench/run_peers.py, operation by operation."""
+
+import collections
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import programs
+
+TOOLS = ["restic", "tar-zstd", "cp-a", "find", "ours"]
+FIND = "find {src} -printf '%p %s %T@ %C@ %i %m\\n' > /dev/null"
+
+
+def harness():
+    """The folder of the corpora and of the peers' harness; none when it is not there."""
+    named = os.environ.get("SANDBOXCTL_SHARED")
+    shared = pathlib.Path(named) if named else programs.PACKAGE.parent / "shared"
+    return shared / "bench" if (shared / "bench" / "run_peers.py").is_file() else None
+
+
+def environment(state):
+    """What keeps our program's settings and caches of a run apart from the user's."""
+    return {"HOME": state, "XDG_CONFIG_HOME": f"{state}/config", "XDG_CACHE_HOME": f"{state}/cache",
+            "XDG_DATA_HOME": f"{state}/data", "XDG_STATE_HOME": f"{state}/state"}
+
+
+def spec(program, profile):
+    """Our program and find, as the harness takes further tools."""
+    ours = {
+        "version": "this tree", "setup": "plain", "fsync": "yes", "env": environment("{state}"),
+        "init": f"{program} init {{repo}} --plain",
+        "backup": f"{program} backup --layout folder --root {{src}} --repo {{repo}} --quiet",
+        "list": f"{program} ls latest --recursive --repo {{repo}}",
+        "restore": f"{program} restore latest:folders/{profile} --to {{dst}} --repo {{repo}} --quiet",
+    }
+    find = {"version": "-", "setup": "names and status of all", "fsync": "no", "backup": FIND}
+    return {"ours": ours, "find": find}
+
+
+class Runs:
+    """The rows that the harness wrote, by tool and operation."""
+
+    def __init__(self, rows):
+        self.rows = rows
+
+    def collect(self, operation, value):
+        found = collections.defaultdict(list)
+        for row in self.rows:
+            if row["op"] == operation and row["rc"] == 0:
+                found[row["tool"]].append(value(row))
+        return found
+
+    def seconds(self, operation):
+        """By tool, the seconds by the clock."""
+        return self.collect(operation, lambda row: row["wall"])
+
+    def durable(self, operation):
+        """By tool, the seconds until all is on the disk."""
+        return self.collect(operation, lambda row: row["wall"] + row["flush"])
+
+    def size(self, tool):
+        """The bytes of the repository after a first backup."""
+        return self.collect("initial", lambda row: row["repo_bytes"])[tool][-1:]
+
+    def growth(self, tool):
+        """The bytes that the day of changes added."""
+        before = self.collect("nochange", lambda row: row["repo_bytes"])[tool][-1:]
+        after = self.collect("mutate", lambda row: row["repo_bytes"])[tool][-1:]
+        return [max(0, b - a) for a, b in zip(before, after)]
+
+    def faults(self):
+        """What of ours failed, or was not restored as it was."""
+        for row in self.rows:
+            if row["tool"] == "ours" and row["rc"]:
+                yield row["op"], f"exit code {row['rc']}: {row['err'].strip()[-200:]}"
+            elif row["tool"] == "ours" and row["note"].startswith("verify") and \
+                    not row["note"].endswith("identical"):
+                yield row["op"], row["note"]
+
+
+def corpus(folder, profile, options):
+    """The tree of a profile, which is made if it is not there: the same seed gives the same."""
+    seed = f"-seed{options.seed}" if options.seed != 1 else ""
+    place = folder / f"{profile}-{options.scale:g}{seed}"
+    if not place.is_dir():
+        unfinished = place.with_name(place.name + ".unfinished")
+        shutil.rmtree(unfinished, ignore_errors=True)
+        subprocess.run([sys.executable, str(harness() / "make_corpus.py"), str(unfinished),
+                        "--profile", profile, "--seed", str(options.seed), "--scale",
+                        str(options.scale)], check=True, stdout=sys.stderr)
+        unfinished.rename(place)
+    return place
+
+
+def run(folder, source, profile, program, options):
+    """Runs all tools on a copy of `source` in `folder`; gives the rows. The repositories stay in
+    `folder`/work and the changed copy in `folder`/live."""
+    pristine = folder / "pristine" / profile
+    pristine.parent.mkdir(parents=True, exist_ok=True)
+    pristine.unlink(missing_ok=True)
+    pristine.symlink_to(source)
+    specs = folder / "spec.json"
+    specs.write_text(json.dumps(spec(program, profile)))
+    raw = folder / "raw.jsonl"
+    raw.unlink(missing_ok=True)
+    subprocess.run(
+        [sys.executable, str(harness() / "run_peers.py"), "--profile", profile, "--tools",
+         ",".join(TOOLS), "--spec", str(specs), "--ops", "initial,nochange,mutate,list,restore",
+         "--reps", str(options.reps), "--initial-reps", str(options.reps), "--scale",
+         str(options.scale), "--seed", str(options.seed), "--timeout", "3600", "--keep"],
+        check=True, stdout=sys.stderr, env=os.environ | {"BENCH_DIR": str(folder)})
+    return Runs([json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()])

@@ -1,0 +1,29 @@
+internal import Codecs
+internal import SystemIO
+
+/// The bytes of an index object: in memory, or mapped from the host's copy.
+enum IndexBytes: Sendable {
+  case memory([UInt8])
+  case mapped(MappedFile)
+
+  var count: Int {
+    switch self {
+    case .memory(let bytes): bytes.count
+    case .mapped(let file): file.count
+    }
+  }
+
+  @inline(__always)
+  func withBytes<Result, Failure: Error>(
+    _ body: (RawSpan) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    switch self {
+    case .memory(let bytes): return try body(bytes.span.bytes)
+    case .mapped(let file): return try file.withBytes(body)
+    }
+  }
+
+  var digest: Digest {
+    withBytes { bytes in Blake2b.hash(bytes) }
+  }
+}

@@ -1,0 +1,81 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// The files of an `IndexCache`, in a folder that nobody else can write to.
+final class IndexCopies: Sendable {
+  let notes: Mutex<CheckNotes>
+  private let folder: Folder
+
+  private static let suffix = ".index"
+
+  init?(folder path: ByteString) {
+    guard let folder = try? Folder.make(path: path, permissions: 0o700),
+      let status = try? folder.status(), status.user == Host.userID,
+      status.permissions & 0o022 == 0
+    else { return nil }
+    notes = Mutex(CheckNotes(in: folder))
+    self.folder = folder
+  }
+
+  private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
+
+  /// Opens a copy that is the object: found so before, or now.
+  func open(_ id: Digest) -> IndexObject? {
+    guard let file = try? folder.file(Self.name(id)),
+      let status = try? file.status(), status.kind == .file, status.user == Host.userID,
+      status.size <= UInt64(FormatLimit.index), let map = try? MappedFile(file)
+    else { return nil }
+    let note = CheckNotes.Note(id: id, status)
+    if notes.withLock({ $0.contains(note) }) {
+      return try? IndexObject(id: id, checked: .mapped(map))
+    }
+    guard let object = try? IndexObject(id: id, checking: .mapped(map)) else { return nil }
+    notes.withLock { $0.insert(note) }
+    return object
+  }
+
+  /// Copies an object, through no more than 4 MiB of memory. False where the copy cannot be
+  /// written; an error where the object cannot be read.
+  func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
+    let path = RepositoryLayout.index(id)
+    guard let size = try storage.status(path)?.size else { throw .missing(path.description) }
+    guard size <= UInt64(FormatLimit.index), let file = begin() else { return false }
+    var offset: UInt64 = 0
+    while offset < size {
+      let count = Int(min(size - offset, 4 << 20))
+      let bytes = try storage.load(path, offset: offset, count: count)
+      guard (try? file.write(bytes)) != nil else { return false }
+      offset += UInt64(count)
+    }
+    return (try? file.commit(as: Self.name(id), durably: false)) != nil
+  }
+
+  /// Writes an object's bytes. False where that cannot be done.
+  func make(_ id: Digest, _ bytes: [UInt8]) -> Bool {
+    guard let file = begin(), (try? file.write(bytes)) != nil else { return false }
+    return (try? file.commit(as: Self.name(id), durably: false)) != nil
+  }
+
+  private func begin() -> AtomicFile? { try? AtomicFile(in: folder, permissions: 0o600) }
+
+  /// Removes the copies of all other objects, and what interrupted programs left.
+  func keep(only ids: [Digest]) {
+    let kept = Set(ids.map(Self.name))
+    for name in (try? folder.names()) ?? [] {
+      let isCopy = name.utf8?.hasSuffix(Self.suffix) == true
+      if (isCopy && !kept.contains(name)) || isLeftOver(name) { try? folder.remove(name) }
+    }
+    notes.withLock { $0.keep(only: Set(ids)) }
+    saveNotes()
+  }
+
+  /// Keeps what is known of the copies for the next program.
+  func saveNotes() { notes.withLock { $0.save(in: folder) } }
+
+  /// Whether a file is a temporary that nobody has written to for an hour.
+  private func isLeftOver(_ name: ByteString) -> Bool {
+    guard AtomicFile.isTemporary(name), let status = try? folder.status(name) else { return false }
+    return status.modified.seconds < Host.now().seconds - 3600
+  }
+}

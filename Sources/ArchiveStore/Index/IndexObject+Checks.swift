@@ -1,0 +1,71 @@
+internal import Codecs
+
+extension IndexObject {
+  /// The first thing in the tables that breaks the format.
+  func firstFault() -> String? {
+    bytes.withBytes { bytes in
+      if let fault = layout.packFault(bytes) { return fault }
+      for kind in BlobKind.allCases {
+        if let fault = layout.fanOutFault(kind, bytes) { return fault }
+      }
+      return layout.blobFault(bytes)
+    }
+  }
+}
+
+extension IndexLayout {
+  /// Frames follow one another within their pack, packs within the table.
+  fileprivate func packFault(_ bytes: RawSpan) -> String? {
+    var next = 0
+    for number in 0..<packs {
+      let pack = pack(number, in: bytes)
+      guard pack.firstFrame == next, pack.frames <= frames - next,
+        pack.frames <= FormatLimit.framesPerPack
+      else { return "pack \(number) claims frames that are not its own" }
+      next += pack.frames
+      var end: UInt64 = 0
+      for number in pack.firstFrame..<next {
+        let place = frame(number, in: bytes)
+        guard place.offset >= end, place.stored > 0, place.plain > 0,
+          place.plain <= FormatLimit.frame,
+          place.offset <= pack.size, UInt64(place.stored) <= pack.size - place.offset
+        else { return "frame \(number) lies outside of its pack" }
+        end = place.offset + UInt64(place.stored)
+      }
+    }
+    return next == frames ? nil : "it has frames without a pack"
+  }
+
+  /// The slots' counts never fall, and end at the number of blobs.
+  fileprivate func fanOutFault(_ kind: BlobKind, _ bytes: RawSpan) -> String? {
+    var last = 0
+    for slot in 0..<(1 << fanOutBits[Int(kind.rawValue)]) {
+      let count = fanOut(kind, slot, in: bytes)
+      if count < last { return "its fan-out falls at slot \(slot)" }
+      last = count
+    }
+    return last == blobsByKind[Int(kind.rawValue)] ? nil : "its fan-out ends elsewhere"
+  }
+
+  /// Entries rise by kind and hash, lie in the slot of their hash, and name a place that exists.
+  fileprivate func blobFault(_ bytes: RawSpan) -> String? {
+    var last: BlobID?
+    for number in 0..<blobs {
+      guard let record = record(number, in: bytes) else {
+        return "entry \(number) is of no known kind or size"
+      }
+      if let last, !(last < record.id) { return "entry \(number) is out of order" }
+      last = record.id
+      let place = number - firstBlob(of: record.kind)
+      let slot = IndexLayout.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
+      guard place >= 0, place < fanOut(record.kind, slot, in: bytes),
+        slot == 0 || place >= fanOut(record.kind, slot - 1, in: bytes)
+      else { return "entry \(number) lies in the wrong slot" }
+      guard record.pack < packs else { return "entry \(number) names a pack that is not there" }
+      guard isPlaced(record, bytes) else {
+        return "entry \(number) names a place outside of its frame"
+      }
+    }
+    return nil
+  }
+}

@@ -1,0 +1,90 @@
+internal import Codecs
+internal import SystemIO
+
+extension CheckRun {
+  /// Gives what was found: damage, what it costs, remarks.
+  func forEachFinding(_ tell: (CheckFinding) throws -> Void) throws {
+    for finding in damage { try tell(finding) }
+    if !isWhole { try tellCosts(tell) }
+    for (object, reason) in try remarks() { try tell(.remark(object: object, reason: reason)) }
+  }
+
+  /// Walks all snapshots at once and names each path that cannot be restored.
+  private func tellCosts(_ tell: (CheckFinding) throws -> Void) throws {
+    let reader = try check.repository.beginReading(by: index)
+    let roots = snapshots.map(\.snapshot.tree)
+    try reader.walkTogether(roots) { path, found in
+      switch found {
+      case .damage(let error, let trees):
+        try tell(cost(path, "\(error.subject): \(error.reason)", trees))
+      case .entries(let entries):
+        for found in entries {
+          if let fault = try TreeCheck.fault(of: found.entry, reader, index) {
+            try tell(cost(path, fault, found.trees))
+          }
+        }
+      }
+      return .enter
+    }
+  }
+
+  private func cost(_ path: ByteString, _ reason: String, _ trees: [Int]) -> CheckFinding {
+    .cost(path: path, snapshots: trees.map { snapshots[$0].id }, reason: reason)
+  }
+
+  private func remarks() throws(StoreError) -> [(object: String, reason: String)] {
+    var remarks: [(object: String, reason: String)] = []
+    let unused = inventory.packs.filter { !index.names($0.key) }
+    if !unused.isEmpty {
+      let bytes = unused.values.reduce(0, +)
+      remarks.append(
+        (
+          "packs",
+          "\(unused.count) packs of \(bytes) bytes are named by no index, as an "
+            + "interrupted backup leaves them"
+        ))
+    }
+    if condemnedPacks > 0 {
+      remarks.append(("condemned", "\(condemnedPacks) packs are about to be removed"))
+    }
+    for name in inventory.leases { remarks += try lease(name) }
+    let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
+    for pin in inventory.pins where !ids.contains(pin) {
+      remarks.append(("pins/\(pin)", "there is no such snapshot"))
+    }
+    for stranger in inventory.strangers {
+      remarks.append(("\(stranger)", "it does not belong there, and is not looked at"))
+    }
+    return remarks + (try missingFiles())
+  }
+
+  /// Files that help, and that nothing is lost without.
+  private func missingFiles() throws(StoreError) -> [(object: String, reason: String)] {
+    var remarks: [(object: String, reason: String)] = []
+    if try storage.status(RepositoryLayout.readme) == nil {
+      remarks.append(("README.txt", "it is missing: it says how to recover by hand"))
+    }
+    let reserve = try storage.status(RepositoryLayout.reserve)
+    if reserve?.size != UInt64(RepositoryLayout.reserveSize) {
+      remarks.append(("reserve", "it has not the bytes that are kept for a full disk"))
+    }
+    return remarks
+  }
+
+  private func lease(
+    _ name: ByteString
+  ) throws(StoreError) -> [(object: String, reason: String)] {
+    let path = RepositoryLayout.leases.appending(name)
+    guard let alive = try storage.status(path.appending("alive")) else {
+      return [("\(path)", "it has no sign of life: a program ended without removing it")]
+    }
+    let unfinished = ((try? storage.list(path)) ?? []).count { name in
+      name != "alive" && !name.bytes.starts(with: "seen-".utf8)
+    }
+    let hours = Int(Host.now().since(alive.modified) / 3600)
+    let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"
+    return hours >= 1
+      ? [("\(path)", "a program that gave no sign of life for \(hours) h left \(what)")]
+      : [("\(path)", "a program is at work, with \(what)")]
+  }
+}

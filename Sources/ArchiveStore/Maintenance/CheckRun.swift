@@ -1,0 +1,137 @@
+internal import Codecs
+internal import SystemIO
+
+/// One look at a repository.
+struct CheckRun {
+  let inventory: RepositoryInventory
+  private(set) var report = CheckReport()
+  let check: RepositoryCheck
+  let storage: any Storage
+  private(set) var damage: [CheckFinding] = []
+  private(set) var snapshots: [StoredSnapshot] = []
+  private(set) var index = CheckedIndex([])
+  private(set) var condemnedPacks = 0
+  /// Whether all that snapshots need can be restored.
+  private(set) var isWhole = true
+
+  var hasDamage: Bool { !damage.isEmpty || !isWhole }
+
+  init(_ check: RepositoryCheck) throws {
+    self.check = check
+    storage = check.repository.storage
+    inventory = try RepositoryInventory(storage)
+    report.packs = inventory.packs.count
+    report.storedBytes = inventory.packs.values.reduce(0, +)
+    for folder in inventory.missingFolders { note("\(folder)", "the folder is missing") }
+    try loadSnapshots()
+    try loadIndexes()
+    try loadCondemned()
+    holdPacksAgainstIndex()
+    try readContents()
+  }
+
+  private mutating func note(_ object: String, _ reason: String) {
+    damage.append(.damage(object: object, reason: reason))
+  }
+
+  private mutating func note(_ path: ObjectPath, _ error: StoreError) throws(StoreError) {
+    if error.code == .leaseLost { throw error }
+    note("\(path)", error.reason)
+  }
+
+  private mutating func loadSnapshots() throws(StoreError) {
+    for id in inventory.snapshots {
+      do {
+        let stored = try check.repository.snapshot(id)
+        snapshots.append(stored)
+        if stored.snapshot.repository != check.repository.id {
+          note(
+            "\(RepositoryLayout.snapshot(id))",
+            "it is of repository \(stored.snapshot.repository.hex.prefix(8)), and repository.json "
+              + "says that this is \(check.repository.id.hex.prefix(8))")
+        }
+      } catch { try note(RepositoryLayout.snapshot(id), error) }
+    }
+    snapshots.sort { ($0.snapshot.time, $0.id) < ($1.snapshot.time, $1.id) }
+    report.snapshots = snapshots.count
+  }
+
+  private mutating func loadIndexes() throws(StoreError) {
+    var objects: [IndexObject] = []
+    for id in inventory.indexes {
+      let path = RepositoryLayout.index(id)
+      do {
+        let bytes = try storage.load(path, limit: FormatLimit.index)
+        objects.append(try IndexObject(id: id, bytes: bytes))
+      } catch { try note(path, error) }
+    }
+    index = CheckedIndex(objects)
+    report.indexes = objects.count
+  }
+
+  /// Writers refuse to work beside a list of condemned packs that they cannot read.
+  private mutating func loadCondemned() throws(StoreError) {
+    for name in inventory.condemned {
+      do {
+        let object = try CondemnedObject.load(name, from: storage)
+        condemnedPacks += object?.packs.count ?? 0
+      } catch { try note(RepositoryLayout.condemned.appending(name), error) }
+    }
+  }
+
+  /// Each pack that the index names is there, and as large as it says.
+  private mutating func holdPacksAgainstIndex() {
+    for pack in index.packIDs.sorted() {
+      let path = "\(RepositoryLayout.pack(pack))"
+      let tables = index.tables(of: pack)
+      guard let size = inventory.packs[pack] else {
+        index.lostPacks.insert(pack)
+        note(path, "it is missing")
+        continue
+      }
+      if tables.count > 1 { note(path, "index objects have different frames of it") }
+      guard let wanted = tables.first?.size, wanted != size else { continue }
+      note(path, "it has \(size) bytes, and the index says \(wanted)")
+      losePlaces(of: pack, behind: size)
+    }
+  }
+
+  /// Takes the blobs that lie in frames behind a pack's end for lost.
+  private mutating func losePlaces(of pack: Digest, behind size: UInt64) {
+    guard let frames = index.tables(of: pack).first?.frames else { return }
+    for record in index.records(of: pack) {
+      let frame = frames[Int(record.frame)]
+      if frame.offset + UInt64(frame.stored) > size {
+        index.lostPlaces.insert(.init(blob: record.id, pack: pack))
+      }
+    }
+  }
+
+  /// Reads trees on this thread and, beside it, what is to be read of the packs.
+  private mutating func readContents() throws {
+    let data = try DataCheck(inventory, index, check)
+    let reader = try check.repository.beginReading(by: index)
+    var trees = TreeCheck(reader, index)
+    do {
+      for stored in snapshots { try trees.check(stored.snapshot.tree) }
+    } catch {
+      _ = data.finish()
+      throw error
+    }
+    (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
+    for verdict in data.finish() { take(verdict) }
+  }
+
+  private mutating func take(_ verdict: PackCheck.Verdict) {
+    report.packsRead += 1
+    report.bytesRead += verdict.bytes
+    report.blobsRead += verdict.blobs
+    if !verdict.faults.isEmpty {
+      note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+    }
+    for blob in verdict.lost {
+      isWhole = false
+      index.lostPlaces.insert(.init(blob: blob, pack: verdict.pack))
+    }
+  }
+}

@@ -1,0 +1,78 @@
+internal import Codecs
+internal import SystemIO
+
+/// What a pack says of itself at its end: where its frames lie, and which blobs are in them.
+struct PackTables: Sendable {
+  /// All frames, the last with the contents.
+  let frames: [FramePlace]
+  /// In the order of the frames.
+  let records: [BlobRecord]
+
+  /// Reads the seek table and the contents of a pack of `size` bytes.
+  static func load(
+    _ id: Digest, size: UInt64, from storage: any Storage
+  ) throws(StoreError) -> PackTables {
+    let path = RepositoryLayout.pack(id)
+    let frames = try loadFrames(path, size: size, storage)
+    guard let last = frames.last else { throw .damaged("\(path)", "it has no frame") }
+    let stored = try storage.load(path, offset: last.offset, count: Int(last.stored))
+    let contents: [UInt8]
+    do {
+      var decompressor = try ZstdDecompressor()
+      let plain = try decompressor.decompress(stored, limit: Int(last.plain))
+      contents = try TarReader.members(of: plain).first { isContents($0.member) }?.content ?? []
+    } catch { throw .codec(error, "\(path), its contents") }
+    let records = try PackContents(contents, frames: frames, pack: "\(path)").records
+    return PackTables(frames: frames, records: records)
+  }
+
+  private static func isContents(_ member: TarMember) -> Bool {
+    member.path.elementsEqual(PackContents.memberName.bytes)
+  }
+
+  private static func loadFrames(
+    _ path: ObjectPath, size: UInt64, _ storage: any Storage
+  ) throws(StoreError) -> [FramePlace] {
+    let table: SeekTable
+    do {
+      var tail = try loadTail(path, size: size, count: firstTail, storage)
+      let needed = try encodedSize(tail)
+      if needed > tail.count {
+        tail = try loadTail(path, size: size, count: needed, storage)
+      }
+      table = try StoreError.wrap(coding: "\(path), its seek table") { () throws(CodecError) in
+        try SeekTable(tail: tail.span, maximumFrames: FormatLimit.framesPerPack)
+      }
+    }
+    var frames: [FramePlace] = []
+    var end: UInt64 = 0
+    for frame in table.frames {
+      guard frame.storedSize > 0, frame.contentSize <= FormatLimit.frame else {
+        throw .damaged("\(path)", "its seek table has a frame that cannot be")
+      }
+      frames.append(
+        FramePlace(offset: end, stored: frame.storedSize, plain: frame.contentSize))
+      end += UInt64(frame.storedSize)
+    }
+    guard end + UInt64(table.encodedSize) == size else {
+      throw .damaged("\(path)", "its seek table is of another size than the pack's")
+    }
+    return frames
+  }
+
+  /// What is read of the end at first: the tables of packs of up to 8,000 frames.
+  private static let firstTail = 64 << 10
+
+  private static func encodedSize(_ tail: [UInt8]) throws(StoreError) -> Int {
+    try StoreError.wrap(coding: "a seek table") { () throws(CodecError) in
+      try SeekTable.encodedSize(inTail: tail.span, maximumFrames: FormatLimit.framesPerPack)
+    }
+  }
+
+  private static func loadTail(
+    _ path: ObjectPath, size: UInt64, count: Int, _ storage: any Storage
+  ) throws(StoreError) -> [UInt8] {
+    let count = min(UInt64(count), size)
+    return try storage.load(path, offset: size - count, count: Int(count))
+  }
+}

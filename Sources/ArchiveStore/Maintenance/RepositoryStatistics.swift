@@ -1,0 +1,91 @@
+internal import Codecs
+public import SystemIO
+
+/// What a repository's snapshots hold, and what it takes to store them.
+public struct RepositoryStatistics: Sendable, Hashable {
+  public var snapshots = 0
+  /// When the oldest and the newest were made; nothing without snapshots.
+  public var oldest: Timestamp?
+  public var newest: Timestamp?
+  /// Files and their bytes in all snapshots together, each counted in each snapshot that has it.
+  public var files: UInt64 = 0
+  public var bytes: UInt64 = 0
+  /// Distinct blobs of each kind and their bytes.
+  public var data = BlobTotals()
+  public var trees = BlobTotals()
+  public var lists = BlobTotals()
+  /// Packs and their bytes as stored.
+  public var packs = 0
+  public var packBytes: UInt64 = 0
+  /// Bytes of index objects and snapshots.
+  public var indexBytes: UInt64 = 0
+  public var snapshotBytes: UInt64 = 0
+
+  /// Blobs and their bytes.
+  public struct BlobTotals: Sendable, Hashable {
+    public var count = 0
+    public var bytes: UInt64 = 0
+
+    mutating func count(_ record: BlobRecord) {
+      count += 1
+      bytes += UInt64(record.length)
+    }
+  }
+
+  /// How many bytes of the snapshots one distinct byte stands for; 1 where there is none.
+  public var deduplication: Double { Self.ratio(bytes, data.bytes) }
+
+  /// How many bytes of distinct blobs one stored byte stands for; 1 where there is none.
+  public var compression: Double {
+    Self.ratio(data.bytes + trees.bytes + lists.bytes, packBytes)
+  }
+
+  private static func ratio(_ whole: UInt64, _ part: UInt64) -> Double {
+    part == 0 ? 1 : Double(whole) / Double(part)
+  }
+}
+
+extension Repository {
+  /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index.
+  public func statistics() throws(StoreError) -> RepositoryStatistics {
+    var statistics = RepositoryStatistics()
+    statistics.count(try snapshots().snapshots.map(\.snapshot))
+    let inventory = try RepositoryInventory(storage)
+    statistics.packs = inventory.packs.count
+    statistics.packBytes = inventory.packs.values.reduce(0, +)
+    for id in inventory.snapshots {
+      statistics.snapshotBytes += try storage.status(RepositoryLayout.snapshot(id))?.size ?? 0
+    }
+    for id in inventory.indexes {
+      statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
+    }
+    statistics.count(try IndexLoading.loadAll(from: storage))
+    return statistics
+  }
+}
+
+extension RepositoryStatistics {
+  fileprivate mutating func count(_ all: [Snapshot]) {
+    snapshots = all.count
+    (oldest, newest) = (all.first?.time, all.last?.time)
+    for snapshot in all {
+      files += snapshot.totals.files
+      bytes += snapshot.totals.bytes
+    }
+  }
+
+  fileprivate mutating func count(_ objects: [IndexObject]) {
+    for (number, object) in objects.enumerated() {
+      for place in 0..<object.blobs {
+        guard let record = object.record(place) else { continue }
+        // A blob that an object before this one has was counted there.
+        if objects[..<number].contains(where: { $0.find(record.id) != nil }) { continue }
+        switch record.kind {
+        case .data: data.count(record)
+        case .tree: trees.count(record)
+        case .list: lists.count(record)
+        }
+      }
+    }
+  }
+}

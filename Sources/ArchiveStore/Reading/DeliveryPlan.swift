@@ -1,0 +1,63 @@
+internal import Codecs
+
+/// Uses in the order of the packs: packs as they first come up, which keeps what is near in the tree
+/// near in time, then frames, then items.
+struct DeliveryPlan: Sendable {
+  /// What is wanted of one frame.
+  struct Frame: Sendable {
+    let place: IndexSet.Found
+    let uses: Range<Int>
+  }
+
+  private(set) var frames: [Frame] = []
+  /// Each with where its bytes begin in the frame, and how many there are.
+  private(set) var uses: [(use: BlobUse, offset: Int, length: Int)] = []
+  /// What no index names.
+  private(set) var missing: [BlobUse] = []
+
+  /// A use and its place as numbers, so that sorting touches 16 bytes of each.
+  private struct Key {
+    /// Rank of the pack in 32 bits, frame in 16.
+    let frame: UInt64
+    let number: UInt32
+  }
+
+  init(_ wanted: [BlobUse], _ index: IndexSet) {
+    var ranks: [Digest: UInt64] = [:]
+    var keys: [Key] = []
+    var places: [IndexSet.Found?] = []
+    keys.reserveCapacity(wanted.count)
+    places.reserveCapacity(wanted.count)
+    for (number, use) in wanted.enumerated() {
+      let place = index.find(BlobID(kind: .data, digest: use.digest))
+      places.append(place)
+      guard let place else {
+        missing.append(use)
+        continue
+      }
+      let next = UInt64(ranks.count)
+      let rank = ranks[place.pack, default: next]
+      if rank == next { ranks[place.pack] = next }
+      keys.append(Key(frame: rank << 16 | UInt64(place.frameNumber), number: UInt32(number)))
+    }
+    // Within a frame in the order of the request: by item, then by the place in it.
+    keys.sort { ($0.frame, $0.number) < ($1.frame, $1.number) }
+    gather(keys, wanted, places)
+  }
+
+  private mutating func gather(
+    _ keys: [Key], _ wanted: [BlobUse], _ places: [IndexSet.Found?]
+  ) {
+    uses.reserveCapacity(keys.count)
+    var start = 0
+    for (position, key) in keys.enumerated() {
+      guard let place = places[Int(key.number)] else { continue }
+      uses.append((wanted[Int(key.number)], place.offset, place.length))
+      let isLast = position + 1 == keys.count || keys[position + 1].frame != key.frame
+      if isLast {
+        frames.append(Frame(place: place, uses: start..<(position + 1)))
+        start = position + 1
+      }
+    }
+  }
+}

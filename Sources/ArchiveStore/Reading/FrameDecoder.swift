@@ -1,0 +1,33 @@
+internal import Codecs
+
+/// Reads frames from packs and decodes them.
+struct FrameDecoder: ~Copyable {
+  private let storage: any Storage
+  private var decompressor: ZstdDecompressor
+
+  init(_ storage: any Storage) throws(StoreError) {
+    self.storage = storage
+    decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
+      try ZstdDecompressor()
+    }
+  }
+
+  /// Reads the frame at a place that an index names, and decodes it into a buffer, of which only the
+  /// room is used again.
+  mutating func decode(
+    _ place: IndexSet.Found, into frame: inout [UInt8]
+  ) throws(StoreError) {
+    let path = RepositoryLayout.pack(place.pack)
+    let plain = Int(place.frame.plain)
+    let stored = Int(place.frame.stored)
+    // A frame that does not compress is a little larger than its content, never by a 128th.
+    guard plain <= FormatLimit.frame, stored <= FormatLimit.frame + FormatLimit.frame / 128 else {
+      throw .damaged(path.description, "frame \(place.frameNumber) is larger than a frame may be")
+    }
+    let bytes = try storage.load(path, offset: place.frame.offset, count: stored)
+    frame.removeAll(keepingCapacity: true)
+    do {
+      try decompressor.decompress(bytes.span, limit: plain, appendingTo: &frame)
+    } catch { throw .codec(error, "\(path), frame \(place.frameNumber)") }
+  }
+}

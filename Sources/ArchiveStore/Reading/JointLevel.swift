@@ -1,0 +1,200 @@
+internal import Codecs
+internal import SystemIO
+
+/// The folders that several trees have at one path, read side by side.
+struct JointLevel: WalkHolder {
+  let path: ByteString
+  var folders: [JointFolder]
+  private let alike: Int
+  /// Pages that all trees have: they are passed over. Nothing until all folders are open.
+  private var common: Set<Digest>?
+
+  /// - Parameter alike: How many trees there are, if what all have alike is to be passed over.
+  init(path: ByteString, folders: [JointFolder], alike: Int) {
+    self.path = path
+    self.folders = folders
+    self.alike = alike
+  }
+
+  var size: Int { folders.reduce(0) { $0 + $1.size } }
+
+  mutating func forget() {
+    common = nil
+    for number in folders.indices { folders[number].forget() }
+  }
+
+  mutating func open(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
+    try folders[number].open(reader)
+  }
+
+  /// Finds the pages that need not be read.
+  mutating func findCommonPages() {
+    guard common == nil else { return }
+    common = []
+    guard folders.reduce(0, { $0 + $1.trees.count }) == alike else { return }
+    let pages = folders.map { Set($0.pages) }
+    guard var all = pages.first else { return }
+    for other in pages.dropFirst() { all.formIntersection(other) }
+    common = all
+  }
+
+  /// Goes to the next page of a folder that has an entry, past those that all have. A page that
+  /// another folder holds is shared with it.
+  mutating func readOn(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
+    while folders[number].isBetweenPages, let digest = folders[number].nextPage() {
+      if common?.contains(digest) == true {
+        folders[number].passOver()
+      } else if let shared = folders.first(where: { $0.heldPage == digest }) {
+        folders[number].hold(shared)
+      } else {
+        try folders[number].readPage(reader)
+      }
+    }
+  }
+
+  /// Takes the least name with all entries of that name.
+  mutating func takeNext() -> JointNames? {
+    var least: ByteString?
+    for folder in folders {
+      guard let name = folder.name else { continue }
+      if let before = least, !(name < before) { continue }
+      least = name
+    }
+    guard let least else { return nil }
+    var found = JointNames(name: least, entries: [])
+    for number in folders.indices where folders[number].name == least {
+      if let entry = folders[number].take() { found.add(entry, trees: folders[number].trees) }
+    }
+    return found
+  }
+}
+
+/// One of the distinct folders at a path, and the place in it.
+struct JointFolder {
+  let tree: TreeReference
+  /// The trees that have it there.
+  let trees: [Int]
+  private var folder: RepositoryReader.OpenFolder?
+  private var page = 0
+  private var entry = 0
+  private var held: (entries: [TreeEntry], size: Int)?
+  private var isAtEnd = false
+  private var isDamaged = false
+
+  init(tree: TreeReference, trees: [Int]) {
+    self.tree = tree
+    self.trees = trees
+  }
+
+  /// The distinct folders, each with all trees that have it.
+  static func distinct(_ all: [(tree: TreeReference, trees: [Int])]) -> [JointFolder] {
+    var places: [TreeReference: Int] = [:]
+    var distinct: [(tree: TreeReference, trees: [Int])] = []
+    for one in all {
+      if let place = places[one.tree] {
+        distinct[place].trees += one.trees
+      } else {
+        places[one.tree] = distinct.count
+        distinct.append(one)
+      }
+    }
+    return distinct.map { JointFolder(tree: $0.tree, trees: $0.trees.sorted()) }
+  }
+
+  var size: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+
+  mutating func forget() { (folder, held) = (nil, nil) }
+
+  /// Gives up the rest of the folder.
+  mutating func giveUp() {
+    (isAtEnd, isDamaged) = (true, true)
+    forget()
+  }
+
+  /// One that is read to its end is opened, too: its pages are still compared with the others'.
+  mutating func open(_ reader: RepositoryReader) throws(StoreError) {
+    if folder == nil, !isDamaged { folder = try reader.openFolder(tree) }
+  }
+
+  /// The names of the pages; that of the folder itself when it has only one.
+  var pages: [Digest] {
+    switch folder?.blob {
+    case .table(let pages): pages.map(\.digest)
+    case .page: [tree.digest]
+    case nil: []
+    }
+  }
+
+  private var pageDigest: Digest? {
+    switch folder?.blob {
+    case .table(let pages): page < pages.count ? pages[page].digest : nil
+    case .page: page == 0 ? tree.digest : nil
+    case nil: nil
+    }
+  }
+
+  /// The page in hand.
+  var heldPage: Digest? { held == nil ? nil : pageDigest }
+
+  /// Whether there is no entry in hand and may be one.
+  var isBetweenPages: Bool { !isAtEnd && name == nil }
+
+  /// Lets go of a page that was read to its end, and names the next one to read; at the end of the
+  /// folder there is none.
+  mutating func nextPage() -> Digest? {
+    if held != nil { passOver() }
+    if let digest = pageDigest { return digest }
+    isAtEnd = true
+    return nil
+  }
+
+  mutating func passOver() {
+    page += 1
+    entry = 0
+    held = nil
+  }
+
+  mutating func hold(_ other: JointFolder) { held = other.held }
+
+  mutating func readPage(_ reader: RepositoryReader) throws(StoreError) {
+    if let folder { held = try reader.page(page, of: folder) }
+  }
+
+  /// The name of the entry in hand.
+  var name: ByteString? {
+    guard let held, entry < held.entries.count else { return nil }
+    return held.entries[entry].name
+  }
+
+  mutating func take() -> TreeEntry? {
+    guard let held, entry < held.entries.count else { return nil }
+    entry += 1
+    return held.entries[entry - 1]
+  }
+}
+
+/// All that several trees have under one name.
+struct JointNames {
+  let name: ByteString
+  var entries: [JointEntry]
+
+  mutating func add(_ entry: TreeEntry, trees: [Int]) {
+    if let same = entries.firstIndex(where: { $0.entry == entry }) {
+      entries[same] = JointEntry(entry: entry, trees: (entries[same].trees + trees).sorted())
+    } else {
+      entries.append(JointEntry(entry: entry, trees: trees))
+    }
+  }
+
+  /// Which trees have something there.
+  var trees: [Int] { entries.flatMap(\.trees).sorted() }
+
+  /// The distinct folders among the entries.
+  var folders: [JointFolder] {
+    JointFolder.distinct(
+      entries.compactMap { found in
+        guard case .directory(let tree) = found.entry.node else { return nil }
+        return (tree, found.trees)
+      })
+  }
+}

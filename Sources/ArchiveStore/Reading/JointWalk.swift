@@ -1,0 +1,114 @@
+public import SystemIO
+
+/// What a walk of several trees finds at a path.
+public enum JointFinding: Sendable {
+  /// What is there, each distinct entry once.
+  case entries([JointEntry])
+  /// The folder there cannot be read, or not to its end, in these trees.
+  case damage(StoreError, trees: [Int])
+}
+
+/// An entry that some of several trees have at the same path.
+public struct JointEntry: Sendable, Hashable {
+  public let entry: TreeEntry
+  /// Which of the trees have it: their places in the list that the walk was given, rising.
+  public let trees: [Int]
+}
+
+extension RepositoryReader {
+  /// Walks several trees as one, depth first, by the bytes of the names, a folder before what it
+  /// holds; a folder that several trees have at a path is read once. Paths are relative to the
+  /// trees. Goes past damage as `walkPastDamage` does, and is bounded in memory as it is.
+  ///
+  /// With `differencesOnly` what all trees have alike is neither told nor, where it is a folder or
+  /// a page of one, read.
+  public func walkTogether(
+    _ trees: [TreeReference], differencesOnly: Bool = false,
+    _ body: (ByteString, JointFinding) throws -> WalkStep
+  ) throws {
+    var walk = JointWalk(self, trees, differencesOnly: differencesOnly)
+    while let (path, found) = try walk.next(body) {
+      switch try body(path, .entries(found.entries)) {
+      case .stop: return
+      case .skip: continue
+      case .enter: if try !walk.enter(found, at: path, body) { return }
+      }
+    }
+  }
+}
+
+/// The state of a walk of several trees.
+private struct JointWalk {
+  typealias Body = (ByteString, JointFinding) throws -> WalkStep
+
+  private let reader: RepositoryReader
+  private var stack: WalkStack<JointLevel>
+  /// How many trees have to be alike for what they have to be passed over; 0: nothing is.
+  private let alike: Int
+
+  init(_ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool) {
+    self.reader = reader
+    alike = differencesOnly ? trees.count : 0
+    let folders = JointFolder.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
+    let isAlike = folders.first?.trees.count == alike
+    stack = WalkStack(JointLevel(path: "", folders: isAlike ? [] : folders, alike: alike))
+  }
+
+  /// The next path, and what is there; nothing at the end, or when `body` stops at damage.
+  mutating func next(_ body: Body) throws -> (ByteString, JointNames)? {
+    while var level = stack.leave() {
+      if try !readOn(&level, body) { return nil }
+      guard let found = level.takeNext() else { continue }
+      let path = level.path.appending(found.name)
+      stack.add(level)
+      if found.entries.count == 1, found.entries[0].trees.count == alike { continue }
+      if path.count <= FormatLimit.path { return (path, found) }
+      let error = StoreError.damaged(
+        level.path.description, "paths below it are longer than \(FormatLimit.path) bytes")
+      if try body(level.path, .damage(error, trees: found.trees)) == .stop { return nil }
+    }
+    return nil
+  }
+
+  /// Goes into the folders that were found; false when `body` stops at damage.
+  mutating func enter(_ found: JointNames, at path: ByteString, _ body: Body) throws -> Bool {
+    let folders = found.folders
+    guard let first = folders.first, first.trees.count != alike else { return true }
+    do throws(StoreError) {
+      try stack.enter(JointLevel(path: path, folders: folders, alike: alike), path: path)
+      return true
+    } catch {
+      let trees = folders.flatMap(\.trees).sorted()
+      return try body(path, .damage(error, trees: trees)) != .stop
+    }
+  }
+
+  /// Reads what comes next of each folder; false when `body` stops at damage.
+  private func readOn(_ level: inout JointLevel, _ body: Body) throws -> Bool {
+    for number in level.folders.indices {
+      do throws(StoreError) {
+        try level.open(number, reader)
+      } catch {
+        if try !tell(error, &level, number, body) { return false }
+      }
+    }
+    level.findCommonPages()
+    for number in level.folders.indices where level.folders[number].isBetweenPages {
+      do throws(StoreError) {
+        try level.readOn(number, reader)
+      } catch {
+        if try !tell(error, &level, number, body) { return false }
+      }
+    }
+    return true
+  }
+
+  private func tell(
+    _ error: StoreError, _ level: inout JointLevel, _ number: Int, _ body: Body
+  ) throws -> Bool {
+    guard error.kind == .damaged else { throw error }
+    level.folders[number].giveUp()
+    let finding = JointFinding.damage(error, trees: level.folders[number].trees)
+    return try body(level.path, finding) != .stop
+  }
+}

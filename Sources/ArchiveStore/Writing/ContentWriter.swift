@@ -1,0 +1,124 @@
+internal import Codecs
+public import SystemIO
+
+/// One thread's way of storing contents: it cuts and hashes them, gathers what is new in frames, and
+/// compresses these.
+///
+/// Not for two threads at once, but it may be made on one and used on another. Each writer must
+/// `flush` before the session can finish. Holds about 15 MB once it has stored much, and as much
+/// again while it stores a large file.
+public final class ContentWriter {
+  let session: WritingSession
+  private let lane: PackLane
+  private var builder: FrameBuilder
+  private var encoder: FrameEncoder
+  /// The writer of the file in hand, kept for its buffers.
+  private let file = FileWriter()
+
+  init(_ session: WritingSession, lane: PackLane) throws(StoreError) {
+    self.session = session
+    self.lane = lane
+    builder = try FrameBuilder(limit: FrameBuilder.dataLimit, buffers: session.buffers)
+    encoder = try FrameEncoder()
+  }
+
+  /// Stores what `body` gives as the content of a file, and tells how to find it again.
+  ///
+  /// `body` appends the bytes and holes in order. What it throws is thrown on; what was stored of
+  /// the file till then is of no harm. A file of at most 8 MiB, without holes, all of whose pieces
+  /// are new, becomes a member at `logicalPath` in a pack; of all others the new pieces become parts.
+  public func storeFile(
+    logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
+  ) throws -> Content {
+    if let fault = PathRules.fault(inPath: logicalPath) {
+      throw StoreError.invalid(logicalPath.description, "it is \(fault)")
+    }
+    try session.status.step { () throws(StoreError) in try session.lease.keepAlive() }
+    try file.begin(self, path: logicalPath, hints: hints)
+    defer { file.end() }
+    do {
+      try body(file)
+    } catch {
+      // What fails here has ended the session, which the next call tells of.
+      try? file.giveUp()
+      throw error
+    }
+    return try file.finish()
+  }
+
+  /// Stores bytes in memory as the content of a file.
+  public func storeFile(
+    logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
+  ) throws -> Content {
+    try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
+  }
+
+  /// Stores bytes as one blob, if they are not known, and gives its name.
+  ///
+  /// - Throws: `invalid` for no bytes or more than 8 MiB.
+  public func storeBytes(_ bytes: [UInt8], kind: BlobKind) throws(StoreError) -> BlobID {
+    guard !bytes.isEmpty, bytes.count <= FormatLimit.blob else {
+      throw .invalid("a \(kind) blob", "it has \(bytes.count) bytes; 1 byte to 8 MiB can be stored")
+    }
+    guard kind == .data else {
+      return BlobID(kind: kind, digest: try session.store(bytes, kind: kind))
+    }
+    let id = BlobID(kind: kind, digest: Blake2b.hash(bytes))
+    guard session.known.claim(id, length: bytes.count) else { return id }
+    let path = Self.values.appending(ByteString(id.digest.hex))
+    try append(
+      TarMember(path: Array(path.bytes), size: bytes.count), bytes: bytes.span,
+      blobs: [PackFrame.Blob(id: id, offset: 0, length: bytes.count)])
+    return id
+  }
+
+  /// Makes an extended attribute; a value of more than 512 bytes is stored as a blob.
+  public func makeAttribute(name: ByteString, value: [UInt8]) throws(StoreError) -> Attribute {
+    guard value.count > Attribute.inlineLimit else {
+      return Attribute(name: name, value: .inline(value))
+    }
+    let blob = try storeBytes(value, kind: .data)
+    return Attribute(name: name, value: .blob(blob.digest, length: UInt64(value.count)))
+  }
+
+  private static let values: ByteString = ".sandboxctl/values"
+}
+
+// MARK: - Frames
+
+extension ContentWriter {
+  /// Adds a member with its blobs, which this thread has claimed.
+  func append(
+    _ member: TarMember, bytes: Span<UInt8>, blobs: [PackFrame.Blob]
+  ) throws(StoreError) {
+    try session.status.mustStep { () throws(StoreError) in
+      guard let full = try builder.append(member, bytes: bytes, blobs: blobs) else { return }
+      if !session.queue.offer(full) { try compress(full) }
+    }
+  }
+
+  /// Puts all that is gathered into packs, and what waits for a thread to compress it. To be called
+  /// when the thread has no more to store.
+  public func flush() throws(StoreError) {
+    try session.status.mustStep { () throws(StoreError) in
+      if let last = builder.finish() { try compress(last) }
+      while let frame = session.queue.next() { try compress(frame) }
+    }
+  }
+
+  /// Compresses frames of other threads' large files as they come, until `isDone` and none waits.
+  /// To be called while this thread has no file; `isDone` is asked each few milliseconds. A failure
+  /// ends the session, and the next call says so.
+  public func helpUntilDone(_ isDone: () -> Bool) {
+    session.queue.help(until: isDone) { frame in
+      try? session.status.mustStep { () throws(StoreError) in try compress(frame) }
+    }
+  }
+
+  private func compress(_ plain: consuming PlainFrame) throws(StoreError) {
+    try lane.append(try encoder.encode(plain))
+    var bytes: [UInt8] = []
+    swap(&bytes, &plain.bytes)
+    session.buffers.give(bytes)
+  }
+}

@@ -1,0 +1,75 @@
+internal import Codecs
+internal import SystemIO
+
+extension WritingSession {
+  /// Whether a checkpoint is due: 512 MiB of packs are finished, or five minutes have passed, since
+  /// the last.
+  public var checkpointIsDue: Bool { packs.isIndexDue }
+
+  /// Makes durable what is in whole frames, and writes an index object for it, so that a run which
+  /// is interrupted later need not store it again. Other threads may be storing meanwhile; what
+  /// their writers gather is not part of it.
+  public func checkpoint() throws(StoreError) {
+    try alone { () throws(StoreError) in
+      try status.mustStep { () throws(StoreError) in try settle() }
+    }
+  }
+
+  /// Makes what was stored durable and then the snapshot: packs, index, snapshot, in this order.
+  /// The session is over, whether it succeeds or fails.
+  ///
+  /// All writers must have flushed before, and their threads must store nothing more.
+  public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
+    defer { abandon() }
+    return try alone { () throws(StoreError) in
+      try status.step { () throws(StoreError) in
+        try settle()
+        let unplaced = known.unplaced
+        guard unplaced == 0 else {
+          throw .invalid(repository.place, "\(unplaced) blobs are in a writer that did not flush")
+        }
+        var snapshot = snapshot
+        snapshot.totals.stored = packs.counts.bytes
+        let bytes = snapshot.encode()
+        let id = Blake2b.hash(bytes)
+        try lease.save(bytes, as: RepositoryLayout.snapshot(id))
+        return StoredSnapshot(id: id, snapshot: snapshot)
+      }
+    }
+  }
+
+  /// Closes the open packs, then writes an index object for all that have none.
+  private func settle() throws(StoreError) {
+    try trees.flush()
+    var open = (lanes + [trees.packs]).compactMap { $0.takeOpen() }
+    let last = open.popLast()
+    for pack in open { try packs.closeSoon(pack) }
+    if let last { try packs.close(last) }
+    try packs.wait()
+    try saveIndex()
+  }
+
+  private func saveIndex() throws(StoreError) {
+    let finished = packs.unindexed
+    guard !finished.isEmpty else { return }
+    let numbers = Set(finished.map { UInt32($0.number) })
+    let places = Dictionary(
+      uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
+    let records = known.records(ofPacks: numbers).map { record in
+      var record = record
+      record.pack = places[record.pack] ?? record.pack
+      return record
+    }
+    let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
+    let id = Blake2b.hash(bytes)
+    try lease.save(bytes, as: RepositoryLayout.index(id))
+    let object: IndexObject
+    if let copy = cache?.add(id, bytes) {
+      object = copy
+    } else {
+      object = try IndexObject(id: id, bytes: bytes)
+    }
+    known.add(object, packs: numbers)
+    packs.noteIndexed(finished.map(\.number))
+  }
+}

@@ -1,0 +1,69 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stddef.h>
+#include <unistd.h>
+
+// What a handler may touch: numbers that are set in one step, and a pipe that never blocks.
+static atomic_int stops;
+static atomic_int pipe_in = -1, pipe_out = -1;
+
+static void tell(char what) {
+  int saved = errno;
+  // A full pipe has more than enough to wake whoever waits.
+  if (write(atomic_load(&pipe_in), &what, 1) < 0) errno = 0;
+  errno = saved;
+}
+
+static void on_stop(int signal) {
+  (void)signal;
+  if (atomic_fetch_add(&stops, 1) > 0) _exit(CL_INTERRUPTED);
+  tell(CL_SIGNAL_STOP);
+}
+
+static void on_ask(int signal) {
+  (void)signal;
+  tell(CL_SIGNAL_ASK);
+}
+
+static long handle(int signal, void (*handler)(int)) {
+  struct sigaction now;
+  if (sigaction(signal, NULL, &now) < 0) return -(long)errno;
+  // What was ignored when the program began stays ignored, as under nohup(1).
+  if (now.sa_handler == SIG_IGN) return 0;
+  struct sigaction wanted = {.sa_handler = handler, .sa_flags = SA_RESTART};
+  sigemptyset(&wanted.sa_mask);
+  return sigaction(signal, &wanted, NULL) < 0 ? -(long)errno : 0;
+}
+
+long cl_watch_signals(void) {
+  if (atomic_load(&pipe_in) < 0) {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC | O_NONBLOCK) < 0) return -(long)errno;
+    atomic_store(&pipe_out, ends[0]);
+    atomic_store(&pipe_in, ends[1]);
+  }
+  const int stopping[] = {SIGINT, SIGTERM, SIGHUP};
+  for (size_t i = 0; i < sizeof stopping / sizeof *stopping; i++) {
+    long r = handle(stopping[i], on_stop);
+    if (r < 0) return r;
+  }
+  return handle(SIGUSR1, on_ask);
+}
+
+long cl_is_stopping(void) { return atomic_load_explicit(&stops, memory_order_relaxed) > 0; }
+
+void cl_wake(void) { tell(CL_SIGNAL_WAKE); }
+
+long cl_wait_for_signal(int milliseconds) {
+  struct pollfd wanted = {.fd = atomic_load(&pipe_out), .events = POLLIN};
+  int r = poll(&wanted, 1, milliseconds);
+  if (r < 0 && errno != EINTR) return -(long)errno;
+  char what = 0;
+  if (r > 0 && read(wanted.fd, &what, 1) == 1) return what;
+  return 0;
+}

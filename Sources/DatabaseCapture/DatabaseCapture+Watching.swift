@@ -1,0 +1,33 @@
+internal import SystemIO
+
+extension DatabaseCapture {
+  /// Reads the unit between two looks; gives nil when they differ.
+  ///
+  /// The database stood still and the log was only appended to: so the database's file and the log up
+  /// to where it was read are what a crash at the moment of that reading would have left. A live
+  /// journal was there all the while; what it would undo is not in a database that stood still.
+  static func watch(
+    _ unit: DatabaseUnit, in folder: borrowing Folder, _ store: (MemberReader) throws -> Void
+  ) throws -> [CapturedMember]? {
+    guard let before = try Look.whenSettled(at: unit, in: folder),
+      before.journal != .liveForSeveral
+    else { return nil }
+    var members: [CapturedMember] = []
+    for member in before.members {
+      let isDatabase = member == .database
+      guard let reader = try MemberReader(member, of: unit, in: folder, mustStand: isDatabase),
+        !isDatabase || Stand(reader.status) == before.database
+      else { return nil }
+      do {
+        members.append(try take(reader, store))
+      } catch is ContentMoved {
+        return nil
+      }
+    }
+    let after = try Look(at: unit, in: folder)
+    let readOfLog = members.first { $0.member == .log }?.status.size ?? 0
+    let holds =
+      before.stands(until: after, readOfLog: readOfLog) && before.journal == after.journal
+    return holds ? members : nil
+  }
+}

@@ -1,0 +1,43 @@
+internal import SystemIO
+
+/// The locks that keep SQLite's connections from changing a database's file and from starting its log
+/// anew; they are gone with this value.
+///
+/// SQLite's own rules (os_unix.c, walformat, section 2.3): a reader takes the pending byte, then the
+/// shared range, and lets the pending byte go, so that a writer who waits there is not starved. In
+/// the log's index the first read lock stops a checkpoint from writing to the database, the second
+/// stops a writer from starting the log anew. The byte by which connections say that they use the
+/// index is never taken: whoever finds it free makes the index anew.
+struct DatabaseLocks: ~Copyable {
+  private let database: Descriptor
+  private let sharedMemory: Descriptor?
+
+  private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
+  private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
+  private static let firstReaders: Range<UInt64> = 123..<125
+  private static let users: Range<UInt64> = 128..<129
+
+  /// Takes them all, or nil when someone else holds one; does not wait.
+  static func take(
+    _ unit: DatabaseUnit, in folder: borrowing Folder
+  ) throws(SystemError) -> DatabaseLocks? {
+    let database = try folder.file(unit.name)
+    guard try database.lockShared(pending) else { return nil }
+    let isShared = try database.lockShared(shared)
+    try database.unlock(pending)
+    guard isShared else { return nil }
+    guard let index = try folder.regularFile(unit.name(of: .sharedMemory)),
+      try index.isLockedElsewhere(users)
+    else { return DatabaseLocks(database: database, sharedMemory: nil) }
+    guard try index.lockShared(firstReaders) else { return nil }
+    return DatabaseLocks(database: database, sharedMemory: index)
+  }
+
+  /// Gives the locks back.
+  consuming func release() {}
+
+  /// Whether the locked file is the one that was looked at.
+  borrowing func hold(_ stand: Stand) throws(SystemError) -> Bool {
+    try database.status().identity == stand.identity
+  }
+}

@@ -1,0 +1,114 @@
+public import SystemIO
+
+/// Reads one file of a unit, for the one who stores it. Good only during the call that it is given to.
+public final class MemberReader {
+  /// What the file is of the unit.
+  public let member: DatabaseMember
+  /// The file's name in its folder.
+  public let name: ByteString
+  /// The status before the first byte is read; its size is how many bytes are read, unless the file
+  /// ends before.
+  public let status: FileStatus
+  private let file: Descriptor
+  /// What is read in place of the file.
+  private var copy: Descriptor?
+  /// Whether reading ends as soon as the file's content has changed.
+  private let mustStand: Bool
+
+  /// Opens a member; nil when it is not there, or no regular file. The database itself must be.
+  init?(
+    _ member: DatabaseMember, of unit: DatabaseUnit, in folder: borrowing Folder,
+    mustStand: Bool = false
+  ) throws(SystemError) {
+    let name = unit.name(of: member)
+    guard let file = try folder.regularFile(name) else {
+      guard member == .database else { return nil }
+      _ = try folder.status(name)
+      throw .replaced(folder.path.appending(name))
+    }
+    self.member = member
+    self.name = name
+    self.mustStand = mustStand
+    status = try file.status()
+    self.file = file
+  }
+
+  /// The file's extended attributes.
+  public var attributes: ExtendedAttributes { file.attributes }
+
+  /// The flags that chattr(1) sets, nil where there are none.
+  public func flags() throws(SystemError) -> UInt32? { try file.flags() }
+
+  /// Reads everything in order: gives data in pieces of at most 1 MiB to `data`, and the lengths of
+  /// holes to `hole`.
+  public func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
+    switch copy {
+    case .some(let copy): try read(copy, data, hole)
+    case nil:
+      var lookAgain: UInt64 = Self.stretch
+      var at: UInt64 = 0
+      try read(
+        file,
+        { piece in
+          try data(piece)
+          at += UInt64(piece.count)
+          if mustStand && at >= lookAgain {
+            try requireStanding()
+            lookAgain = at + Self.stretch
+          }
+        }, hole)
+    }
+  }
+
+  /// Whoever reads a file that must stand still looks at it each time after so many bytes, so as not
+  /// to read on for nothing.
+  private static let stretch: UInt64 = 16 << 20
+
+  private func requireStanding() throws {
+    if Stand(try file.status()) != Stand(status) { throw ContentMoved() }
+  }
+
+  private func read(
+    _ content: borrowing Descriptor, _ data: (Span<UInt8>) throws -> Void,
+    _ hole: (UInt64) throws -> Void
+  ) throws {
+    _ = try content.readPieces(
+      size: status.size, isSparse: status.allocated < status.size, data: data, hole: hole)
+  }
+
+  /// Copies the file into one without a name, by a reflink where the volume can, and reads that from
+  /// now on; false when it is not copied by `deadline`.
+  func makeCopy(in spool: borrowing Folder, until deadline: Double) throws -> Bool {
+    let copy = try spool.createUnnamed()
+    if try !copy.clone(of: file) {
+      do {
+        try fill(copy, until: deadline)
+      } catch is TooLate {
+        return false
+      }
+    }
+    self.copy = consume copy
+    return true
+  }
+
+  private func fill(_ copy: borrowing Descriptor, until deadline: Double) throws {
+    var at: UInt64 = 0
+    try read(
+      file,
+      { piece in
+        if Host.monotonicSeconds() > deadline { throw TooLate() }
+        try copy.write(piece)
+        at += UInt64(piece.count)
+      },
+      { length in
+        at += length
+        try copy.seek(to: at)
+      })
+    try copy.truncate(to: at)
+  }
+
+  private struct TooLate: Error {}
+}
+
+/// A file that must stand still was seen to change: there is no use in reading on.
+struct ContentMoved: Error {}

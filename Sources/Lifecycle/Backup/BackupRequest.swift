@@ -1,0 +1,55 @@
+public import ArchiveStore
+public import SystemIO
+
+/// What a backup is told besides its plan.
+public struct BackupRequest: Sendable {
+  public var reason: Reason
+  public var tags: [String]
+  /// The program and its version, as the snapshot names it.
+  public var program: String
+  /// How many threads read and store.
+  public var workers: Int
+  /// The folder in which the host keeps what makes the next backup quick; nothing is kept without.
+  public var cache: ByteString?
+  /// Bytes that stay free on the repository's volume; a twentieth of it, at most 10 GiB, unless
+  /// said.
+  public var keepFree: UInt64?
+  /// Whether no snapshot is written when it would hold what the source's last one holds.
+  public var skipsUnchanged: Bool
+  /// At the latest after so many seconds of work what is done is made good for the next run.
+  public var checkpointSeconds: Double
+  /// How long, in seconds, databases that are busy at the end of the run are waited for, all of
+  /// them together.
+  public var databaseTimeout: Double
+  /// What the clock shows; the system's own, and for the start of the run that of the file system
+  /// on which the state is kept, unless said.
+  public var now: (@Sendable () -> Timestamp)?
+  /// Asked again and again: whether the work is to end early.
+  public var isStopping: @Sendable () -> Bool
+  /// Where the work tells how far it is.
+  public var counters: ProgressCounters
+
+  /// Makes a request.
+  public init(
+    reason: Reason = .manual, tags: [String] = [], program: String,
+    workers: Int = Host.processors, cache: ByteString? = nil, keepFree: UInt64? = nil,
+    skipsUnchanged: Bool = false, checkpointSeconds: Double = 300,
+    databaseTimeout: Double = 10,
+    now: (@Sendable () -> Timestamp)? = nil,
+    isStopping: @escaping @Sendable () -> Bool = { false },
+    counters: ProgressCounters = ProgressCounters()
+  ) {
+    self.reason = reason
+    self.tags = tags
+    self.program = program
+    self.workers = max(1, workers)
+    self.cache = cache
+    self.keepFree = keepFree
+    self.skipsUnchanged = skipsUnchanged
+    self.checkpointSeconds = checkpointSeconds
+    self.databaseTimeout = databaseTimeout
+    self.now = now
+    self.isStopping = isStopping
+    self.counters = counters
+  }
+}

@@ -1,0 +1,163 @@
+internal import ArchiveStore
+internal import Synchronization
+internal import SystemIO
+
+/// What the threads of a backup share.
+final class BackupRun: Sendable {
+  let trees: [KeptTree]
+  let known: [KnownTree]
+  let links: HardLinks
+  let session: WritingSession
+  let source: SourceState
+  let request: BackupRequest
+  let clock: RunClock
+  let queue: WorkQueue
+  let assembly: TreeAssembly
+  private let state: Mutex<State>
+
+  private struct State {
+    var findings = BackupFindings()
+    /// Folders that could not be entered.
+    var closed: Set<EntryID> = []
+    /// What ended the work.
+    var failure: (any Error)?
+    /// Until when busy databases are waited for, once the first of them is.
+    var databaseDeadline: Double?
+    var lastCheckpoint: Double
+    var isAtCheckpoint = false
+  }
+
+  init(
+    _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks, _ session: WritingSession,
+    _ source: SourceState, _ request: BackupRequest
+  ) {
+    (self.trees, self.known, self.links) = (trees, known, links)
+    (self.session, self.source, self.request) = (session, source, request)
+    clock = request.now.map { RunClock(start: $0()) } ?? source.clock
+    queue = WorkQueue(trees, known, links)
+    assembly = TreeAssembly(trees, known, session, source, clock)
+    state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
+  }
+
+  /// What was found amiss so far.
+  var findings: BackupFindings { state.withLock { $0.findings } }
+
+  /// The time of the moment.
+  var now: Timestamp { request.now?() ?? Host.now() }
+
+  /// Reads and stores everything with several threads.
+  ///
+  /// - Throws: what ended the work; `interrupted` when it was asked to stop.
+  func work() throws {
+    let workers = try Workers(
+      count: request.workers, capacity: request.workers, name: "backup")
+    for _ in 0..<request.workers {
+      workers.submit {
+        do {
+          var worker = try BackupWorker(self)
+          try worker.work()
+        } catch { self.end(by: error) }
+      }
+    }
+    workers.finish()
+    if let failure = state.withLock({ $0.failure }) { throw failure }
+  }
+
+  /// Ends a thread's work when it is to end early, or another thread's has failed.
+  func requireGoingOn() throws(LifecycleError) {
+    if request.isStopping() { throw .interrupted }
+  }
+
+  /// Ends the work; the first reason counts.
+  func end(by error: any Error) {
+    state.withLock { $0.failure = $0.failure ?? error }
+    queue.stop()
+  }
+
+  // MARK: - What is amiss
+
+  /// Notes what could not be read; what is gone by now is no longer the policy's to keep.
+  func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
+    request.counters.didFail()
+    state.withLock { $0.findings.miss(entry, path, error) }
+  }
+
+  /// Notes what is stored but not as it should be.
+  func note(_ note: (inout BackupFindings) -> Void) { state.withLock { note(&$0.findings) } }
+
+  /// Leaves a folder out that cannot be entered, once.
+  func close(_ folder: EntryID, _ error: SystemError) throws {
+    guard state.withLock({ $0.closed.insert(folder).inserted }) else { return }
+    let scan = trees[Int(folder.container)].scan
+    // What the scan could not list it has named already.
+    if scan.entries[Int(folder.index)].isUnreadable {
+      state.withLock { _ = $0.findings.missing.insert(folder) }
+    } else {
+      miss(folder, scan.logicalPath(Int(folder.index)), error)
+    }
+    try assembly.miss(folder)
+  }
+
+  /// Whether a folder or one above it could not be entered.
+  func isClosed(_ folder: EntryID) -> Bool {
+    state.withLock { state in
+      if state.closed.isEmpty { return false }
+      let scan = trees[Int(folder.container)].scan
+      var at = Int(folder.index)
+      while !state.closed.contains(EntryID(Int(folder.container), at)) {
+        if at == 0 { return false }
+        at = Int(scan.entries[at].parent)
+      }
+      return true
+    }
+  }
+
+  /// Until when busy databases are waited for.
+  var databaseDeadline: Double {
+    state.withLock { state in
+      let deadline =
+        state.databaseDeadline ?? Host.monotonicSeconds() + request.databaseTimeout
+      state.databaseDeadline = deadline
+      return deadline
+    }
+  }
+
+  // MARK: - Checkpoints
+
+  /// Makes what is done good for the next run, when that is due and no other thread is at it;
+  /// `flush` hands over what the calling thread has gathered.
+  func checkpointIfDue(_ flush: () throws(StoreError) -> Void = {}) throws {
+    let isDue = state.withLock { state in
+      guard !state.isAtCheckpoint,
+        session.checkpointIsDue
+          || Host.monotonicSeconds() - state.lastCheckpoint >= request.checkpointSeconds
+      else { return false }
+      state.isAtCheckpoint = true
+      return true
+    }
+    guard isDue else { return }
+    defer {
+      state.withLock {
+        $0.isAtCheckpoint = false
+        $0.lastCheckpoint = Host.monotonicSeconds()
+      }
+    }
+    try flush()
+    try checkpoint()
+  }
+
+  /// Makes what is done good for the next run: first what is stored, then the notes of it. Notes
+  /// that cannot be kept cost time, not data.
+  func checkpoint() throws {
+    try session.checkpoint()
+    do throws(SystemError) {
+      try source.checkpoint()
+    } catch { state.withLock { $0.findings.note("what is done so far is not noted: \(error)") } }
+  }
+}
+
+extension LifecycleError {
+  static let interrupted = LifecycleError(
+    .interrupted, "the backup was interrupted: no snapshot was made",
+    hint: "run it again: what is done already is not done twice")
+}

@@ -1,0 +1,208 @@
+internal import ArchiveStore
+internal import DatabaseCapture
+internal import SystemIO
+
+/// A file that is read like any other begins as a database does.
+struct DatabaseFound: Error {}
+
+/// A database is busy and is tried once more at the end of the run.
+struct PutOff: Error {}
+
+extension BackupWorker {
+  /// Stores a database with its log and its journal as they were at one moment; gives the entry of
+  /// its own file, and adds those of the others.
+  ///
+  /// - Throws: `PutOff` when it is busy, unless `isLate`.
+  mutating func capture(
+    _ index: Int, _ files: DatabaseFiles, in folder: FolderInHand, isLate: Bool,
+    _ results: inout UnitResults, _ notes: inout ReadingNotes
+  ) throws -> ReadEntry? {
+    let unit = DatabaseUnit(folder.scan.name(index))
+    let capture: Captured?
+    do {
+      capture = try inFolder(folder) { worker, opened in
+        try worker.isDatabase(unit, files, folder, opened)
+          ? worker.capture(unit, files, folder, opened, isLate: isLate) : nil
+      }
+    } catch let error as SystemError {
+      run.miss(folder.id(index), folder.path.appending(unit.name), error)
+      try readPlainly(files.companions, in: folder, &results, &notes)
+      return nil
+    }
+    guard let capture else {
+      // No database after all: what has a journal's name is a file like any other.
+      try readPlainly(files.companions, in: folder, &results, &notes)
+      return try read(index, in: folder, isPlain: true)
+    }
+    note(capture.result, of: unit, in: folder)
+    try add(capture, to: index, files, in: folder, &results, &notes)
+    return capture.entries[unit.name]
+  }
+
+  /// What a capture gave.
+  private struct Captured {
+    let result: CaptureResult
+    let entries: [ByteString: ReadEntry]
+  }
+
+  /// Whether a file is a database: it has a log, or begins as one.
+  private borrowing func isDatabase(
+    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ folder: FolderInHand,
+    _ opened: borrowing Folder
+  ) throws -> Bool {
+    let log = unit.name(of: .log)
+    if files.companions.contains(where: { folder.scan.name(Int($0)) == log }) { return true }
+    return try DatabaseUnit.hasMagic(opened.file(unit.name))
+  }
+
+  private borrowing func capture(
+    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ folder: FolderInHand,
+    _ opened: borrowing Folder, isLate: Bool
+  ) throws -> Captured {
+    var entries: [ByteString: ReadEntry] = [:]
+    let whenBusy = isLate ? WhenBusy.takeAsItStands(after: run.databaseDeadline) : .putOff
+    let result = try DatabaseCapture.capture(
+      unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
+    ) { reader in
+      guard !folder.isLeftOut(reader.name) else { return }
+      entries[reader.name] = try read(reader, files, folder)
+    }
+    guard let result else { throw PutOff() }
+    if result.method == .asItStood {
+      for name in entries.keys { entries[name]?.isSettled = false }
+    }
+    return Captured(result: result, entries: entries)
+  }
+
+  /// Reads a file of a database, unless it is as an earlier run stored it.
+  private borrowing func read(
+    _ reader: MemberReader, _ files: DatabaseFiles, _ folder: FolderInHand
+  ) throws -> ReadEntry {
+    let time = run.now
+    let path = folder.path.appending(reader.name)
+    run.request.counters.begin(path)
+    run.request.counters.didOpen()
+    let entry = TreeEntry(
+      name: reader.name,
+      node: .file(try known(reader, files, folder) ?? store(reader, path)), status: reader.status,
+      attributes: try readAttributes(reader.attributes, path),
+      flags: readFlags(path) { () throws(SystemError) in try reader.flags() },
+      linkGroup: run.links.name(of: reader.status.identity))
+    return ReadEntry(
+      entry: entry, status: reader.status,
+      isSettled: ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
+  }
+
+  /// The content that an earlier run stored, if the file is the same.
+  private borrowing func known(
+    _ reader: MemberReader, _ files: DatabaseFiles, _ folder: FolderInHand
+  ) -> Content? {
+    guard let index = folder.child(reader.name), let known = files.known[Int32(index)],
+      ChangeRules.isUnchanged(known, reader.status), case .file(let content)? = known.entry?.node
+    else { return nil }
+    return content
+  }
+
+  private borrowing func store(_ reader: MemberReader, _ path: ByteString) throws -> Content {
+    let hints = FileHints(
+      size: reader.status.size, isDatabase: reader.member == .database,
+      permissions: reader.status.permissions, modified: reader.status.modified)
+    return try writer.storeFile(logicalPath: path, hints: hints) { content in
+      try reader.read(
+        data: { bytes in
+          try content.append(bytes)
+          run.request.counters.didHandle(bytes: UInt64(bytes.count))
+          try run.requireGoingOn()
+          try run.checkpointIfDue()
+        }, hole: { try content.appendHole(length: $0) })
+    }
+  }
+
+  // MARK: - What became of it
+
+  /// Adds the entries of a database's log and journal; one that is gone since the scan is missing,
+  /// one that came since is added.
+  private borrowing func add(
+    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in folder: FolderInHand,
+    _ results: inout UnitResults, _ notes: inout ReadingNotes
+  ) throws {
+    var rest = capture.entries
+    rest[folder.scan.name(index)] = nil
+    for companion in files.companions {
+      if let read = rest.removeValue(forKey: folder.scan.name(Int(companion))) {
+        try results.add(Int(companion), read, &notes)
+        note(read.status.size, of: Int(companion), in: folder)
+      } else {
+        results.miss(Int(companion))
+        run.note { $0.missing.insert(folder.id(Int(companion))) }
+      }
+    }
+    for (name, read) in rest {
+      results.add(
+        UnitResults.Extra(
+          name: name, encoded: try read.entry.encoded(), status: read.status,
+          isSettled: read.isSettled))
+      run.note { $0.addExtra(of: folder.id(index), size: read.status.size) }
+    }
+    if let own = capture.entries[folder.scan.name(index)] {
+      note(own.status.size, of: index, in: folder)
+    }
+  }
+
+  private borrowing func note(_ size: UInt64, of index: Int, in folder: FolderInHand) {
+    guard size != folder.scan.entries[index].status.size else { return }
+    run.note { $0.sizes[folder.id(index)] = size }
+  }
+
+  private borrowing func note(
+    _ result: CaptureResult, of unit: DatabaseUnit, in folder: FolderInHand
+  ) {
+    let path = folder.path.appending(unit.name)
+    run.note { findings in
+      findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
+      guard result.method == .asItStood else { return }
+      let reason = result.obstacle.map { " (\($0))" } ?? ""
+      findings.warn(
+        path, "the database was in use all the time and is stored as it stood\(reason)")
+    }
+  }
+
+  /// Reads files that belong to no database after all.
+  private mutating func readPlainly(
+    _ entries: [Int32], in folder: FolderInHand, _ results: inout UnitResults,
+    _ notes: inout ReadingNotes
+  ) throws {
+    for index in entries {
+      if let read = try read(Int(index), in: folder, isPlain: true) {
+        try results.add(Int(index), read, &notes)
+      } else {
+        results.miss(Int(index))
+      }
+    }
+  }
+}
+
+extension FolderInHand {
+  /// What of the folder is stored under a name.
+  func child(_ name: ByteString) -> Int? {
+    name.withSpan { tree.child($0, of: Int(id.index)) }
+  }
+
+  /// Whether the scan found a name that is not stored.
+  func isLeftOut(_ name: ByteString) -> Bool {
+    child(name) == nil
+      && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
+  }
+}
+
+extension BackupRequest {
+  /// The folder in which copies of databases are made while these are locked: files without names.
+  func openSpool() throws(SystemError) -> Folder {
+    if let cache {
+      do throws(SystemError) { return try Folder.open(path: cache) } catch {
+        // No cache can be kept: the system's own place is as good.
+      }
+    }
+    return try Folder.open(path: "/tmp")
+  }
+}

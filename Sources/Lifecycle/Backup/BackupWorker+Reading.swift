@@ -1,0 +1,199 @@
+internal import ArchiveStore
+internal import DatabaseCapture
+internal import SystemIO
+
+/// The bytes of a file on their way: one buffer for all files of a thread.
+final class ReadBuffer {
+  private var bytes = [UInt8](repeating: 0, count: size)
+
+  /// Large enough that a call costs little beside its bytes, small enough to stay in the cache.
+  static let size = 1 << 20
+
+  /// Hands on the next bytes of a file, at most a buffer full; gives how many came.
+  ///
+  /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
+  func pass(
+    _ wanted: UInt64, of file: borrowing Descriptor, from offset: UInt64, to content: FileWriter,
+    isPlain: Bool
+  ) throws -> Int {
+    let wanted = Int(min(wanted, UInt64(Self.size)))
+    let isChecked = !isPlain && offset == 0
+    return try Self.pass(&bytes, wanted, of: file, from: offset, to: content, isChecked)
+  }
+
+  private static func pass(
+    _ bytes: inout [UInt8], _ wanted: Int, of file: borrowing Descriptor, from offset: UInt64,
+    to content: FileWriter, _ isChecked: Bool
+  ) throws -> Int {
+    let count = try file.read(into: &bytes, from: 0, to: wanted, at: offset)
+    if isChecked, count >= DatabaseUnit.magic.count, bytes.starts(with: DatabaseUnit.magic) {
+      throw DatabaseFound()
+    }
+    try content.append(bytes.span.extracting(0..<count))
+    return count
+  }
+}
+
+extension BackupWorker {
+  /// How often a file that changes while it is read is read before it is stored as it was read.
+  private static let readings = 3
+
+  /// Reads what a folder holds under a name.
+  borrowing func readEntry(
+    _ index: Int, _ path: ByteString, of folder: FolderInHand, _ opened: borrowing Folder,
+    isPlain: Bool
+  ) throws -> ReadEntry {
+    let status = folder.scan.entries[index].status
+    let name = folder.scan.name(index)
+    if status.kind == .file {
+      return try readFile(index, name, path, of: folder, opened, isPlain: isPlain)
+    }
+    let node = try node(of: name, status, opened)
+    let attributes = try readAttributes(opened.attributes(of: name), path)
+    return ReadEntry(
+      entry: TreeEntry(
+        name: name, node: node, status: status, attributes: attributes,
+        linkGroup: run.links.name(of: status.identity)),
+      status: status, isSettled: ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+  }
+
+  private borrowing func node(
+    of name: ByteString, _ status: FileStatus, _ folder: borrowing Folder
+  ) throws(SystemError) -> Node {
+    switch status.kind {
+    case .symlink: .symlink(target: try folder.target(of: name))
+    case .fifo: .fifo
+    case .socket: .socket
+    case .characterDevice: .characterDevice(DeviceNumber(linux: status.specialDevice))
+    case .blockDevice: .blockDevice(DeviceNumber(linux: status.specialDevice))
+    case .file, .directory: throw SystemError.replaced(name)
+    }
+  }
+
+  // MARK: - Files
+
+  private borrowing func readFile(
+    _ index: Int, _ name: ByteString, _ path: ByteString, of folder: FolderInHand,
+    _ opened: borrowing Folder, isPlain: Bool
+  ) throws -> ReadEntry {
+    run.request.counters.begin(path)
+    let time = run.now
+    let file = try opened.file(name)
+    run.request.counters.didOpen()
+    let (content, status, stoodStill) = try readUntilStill(file, path, isPlain: isPlain)
+    if !stoodStill {
+      run.note {
+        $0.warn(path, "it changed each time it was read, and is stored as it was read last")
+      }
+    }
+    if status.size != folder.scan.entries[index].status.size {
+      run.note { $0.sizes[folder.id(index)] = content.size }
+    }
+    let entry = TreeEntry(
+      name: name, node: .file(content), status: status,
+      attributes: try readAttributes(file.attributes, path),
+      flags: readFlags(path) { () throws(SystemError) in try file.flags() },
+      linkGroup: run.links.name(of: status.identity))
+    run.request.counters.didHandle(files: 1)
+    return ReadEntry(
+      entry: entry, status: status,
+      isSettled: stoodStill && ChangeRules.isSettled(status, readAt: time, in: run.clock))
+  }
+
+  /// Stores a file's content; reads it again when it changed meanwhile.
+  private borrowing func readUntilStill(
+    _ file: borrowing Descriptor, _ path: ByteString, isPlain: Bool
+  ) throws -> (content: Content, status: FileStatus, stoodStill: Bool) {
+    var before = try file.status()
+    guard before.kind == .file else { throw SystemError.replaced(path) }
+    for _ in 1..<Self.readings {
+      let content = try read(file, path, before, isPlain: isPlain)
+      let after = try file.status()
+      if before.isSameContent(as: after) { return (content, after, true) }
+      before = after
+    }
+    let content = try read(file, path, before, isPlain: isPlain)
+    let after = try file.status()
+    return (content, after, before.isSameContent(as: after))
+  }
+
+  private borrowing func read(
+    _ file: borrowing Descriptor, _ path: ByteString, _ status: FileStatus,
+    isPlain: Bool
+  ) throws -> Content {
+    let hints = FileHints(
+      size: status.size, permissions: status.permissions, modified: status.modified)
+    let extents =
+      status.allocated < status.size
+      ? try file.extents(size: status.size)
+      : [Extent(offset: 0, length: status.size, isHole: false)]
+    return try writer.storeFile(logicalPath: path, hints: hints) { content in
+      for extent in extents {
+        if extent.isHole {
+          try content.appendHole(length: extent.length)
+          run.request.counters.didHandle(bytes: extent.length)
+        } else if try !copy(extent, of: file, to: content, isPlain: isPlain) {
+          return
+        }
+      }
+    }
+  }
+
+  /// Hands an extent's bytes on; false when the file ended before, having shrunk.
+  private borrowing func copy(
+    _ extent: Extent, of file: borrowing Descriptor, to content: FileWriter, isPlain: Bool
+  ) throws -> Bool {
+    var done: UInt64 = 0
+    while done < extent.length {
+      let rest = extent.length - done
+      let offset = extent.offset + done
+      let count = try buffer.pass(rest, of: file, from: offset, to: content, isPlain: isPlain)
+      run.request.counters.didHandle(bytes: UInt64(count))
+      if count < min(rest, UInt64(ReadBuffer.size)) { return false }
+      done += UInt64(count)
+      guard done < extent.length else { break }
+      try run.requireGoingOn()
+      try run.checkpointIfDue()
+    }
+    return true
+  }
+
+  // MARK: - Attributes and flags
+
+  /// Reads the extended attributes; those that cannot be read are named in the report.
+  borrowing func readAttributes(
+    _ source: ExtendedAttributes, _ path: ByteString
+  ) throws -> [Attribute] {
+    var attributes: [(name: ByteString, value: [UInt8])] = []
+    do throws(SystemError) {
+      for name in try source.names() where name != Self.hostLabel {
+        if let value = try source.value(of: name) { attributes.append((name, value)) }
+      }
+    } catch {
+      run.note { $0.missPart(path, error) }
+    }
+    return try attributes.map { try writer.makeAttribute(name: $0.name, value: $0.value) }
+  }
+
+  /// Reads the flags that chattr(1) sets; those that cannot be read are named in the report.
+  borrowing func readFlags(
+    _ path: ByteString, _ read: () throws(SystemError) -> UInt32?
+  ) -> UInt32 {
+    do throws(SystemError) {
+      return try read() ?? 0
+    } catch {
+      run.note { $0.missPart(path, error) }
+      return 0
+    }
+  }
+
+  /// The label of this host's security policy, which means nothing on another.
+  private static let hostLabel: ByteString = "security.selinux"
+}
+
+extension FileStatus {
+  /// Whether nothing says that the content changed between two looks.
+  func isSameContent(as other: FileStatus) -> Bool {
+    size == other.size && modified == other.modified && changed == other.changed
+  }
+}

@@ -1,0 +1,71 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// What of a container need not be read: what the state knows, and what of it is as it was.
+struct KnownTree: Sendable {
+  /// A folder of which not all is as it was.
+  struct FolderFacts: Sendable {
+    let key: FolderKey
+    /// Where the folder's record is.
+    let place: RecordPlace?
+    let hasSamePolicy: Bool
+    /// Its attributes and flags, where they are as they were.
+    var metadata: FolderMetadata?
+
+    init(key: FolderKey, place: RecordPlace?, hasSamePolicy: Bool) {
+      (self.key, self.place, self.hasSamePolicy) = (key, place, hasSamePolicy)
+    }
+  }
+
+  /// What is true of an entry, a bit each.
+  struct Flags: OptionSet, Sendable {
+    let rawValue: UInt8
+    /// A file, link or special file is stored as it is now.
+    static let isKnown = Flags(rawValue: 1)
+    /// A folder is stored as it is now with all below it.
+    static let isWhole = Flags(rawValue: 2)
+  }
+
+  var flags: [Flags]
+  var folders: [Int32: FolderFacts] = [:]
+  /// Files whose content is known but whose group of hard links has another name.
+  var renamedLinks: [Int32: TreeEntry] = [:]
+  /// Files that are databases if their names do not mislead, of which something is to be read.
+  var databases: [Int32: DatabaseFiles] = [:]
+  /// Their logs and journals, which are read with them.
+  var companions: Set<Int32> = []
+  /// The container's root with its tree, when nothing below it changed.
+  var root: KnownContainer?
+
+  /// Nothing is known.
+  init(entries: Int) { flags = [Flags](repeating: [], count: entries) }
+
+  /// Whether nothing at and below a folder is to be read.
+  func isWhole(_ folder: Int) -> Bool { flags[folder].contains(.isWhole) }
+
+  /// Whether an entry, other than a folder of which something changed, is stored as it is now.
+  func isKnown(_ index: Int) -> Bool { !flags[index].isEmpty }
+}
+
+/// The files of a database besides the one that it is named by.
+struct DatabaseFiles: Sendable {
+  /// Its log and its journal, as far as the scan found them.
+  var companions: [Int32] = []
+  /// What an earlier run stored of its files, where that still held at the scan.
+  var known: [Int32: KnownEntry] = [:]
+}
+
+extension KeptTree {
+  /// Whether an entry, no folder, is to be read.
+  func isRead(_ index: Int, _ known: borrowing KnownTree) -> Bool {
+    scan.entries[index].status.kind != .directory && !known.isKnown(index)
+  }
+
+  /// How many results make a folder complete: of each entry that is to be read, each folder of
+  /// which something changed, and its own.
+  func awaited(_ folder: Int, _ known: borrowing KnownTree) -> Int {
+    var count = 1
+    for child in children(of: folder) where !known.isKnown(Int(child)) { count += 1 }
+    return count
+  }
+}

@@ -1,0 +1,58 @@
+internal import SystemIO
+
+/// A folder of which some entries are still to come.
+struct OpenFolder: Sendable {
+  /// How many results are to come: of entries, of folders in it, and that of the folder itself.
+  private var remaining: Int
+  /// The first of the folder's children in its scan.
+  private let first: Int
+  private var slots: [Slot]
+  private var bytes: [UInt8] = []
+  private(set) var metadata: FolderMetadata?
+  /// Files that the scan did not find, in the order of their names.
+  private(set) var extras: [UnitResults.Extra] = []
+  /// The statuses of after the reading, where they are not the scan's.
+  private(set) var statuses: [Int32: FileStatus] = [:]
+
+  private struct Slot: Sendable {
+    var start = 0
+    var length: UInt32 = 0
+    var isSettled = false
+  }
+
+  /// Opens a folder with so many results to come.
+  init(children: Range<Int>, awaiting remaining: Int) {
+    self.remaining = remaining
+    first = children.lowerBound
+    slots = [Slot](repeating: Slot(), count: children.count)
+  }
+
+  /// Whether nothing is to come any more.
+  var isComplete: Bool { remaining == 0 }
+
+  /// Takes results; `isVisit` says that the folder itself was dealt with.
+  mutating func take(_ results: borrowing UnitResults, isVisit: Bool) {
+    remaining -= results.entries.count + (isVisit ? 1 : 0)
+    if let metadata = results.metadata { self.metadata = metadata }
+    if !results.extras.isEmpty {
+      extras = (extras + results.extras).sorted { $0.name < $1.name }
+    }
+    let start = bytes.count
+    bytes += results.bytes
+    for entry in results.entries {
+      slots[Int(entry.index) - first] = Slot(
+        start: start + entry.range.lowerBound, length: UInt32(entry.range.count),
+        isSettled: entry.isSettled)
+      if let status = entry.status { statuses[entry.index] = status }
+    }
+  }
+
+  /// The encoded entry of a child; nothing when none came.
+  func encoded(_ child: Int) -> ArraySlice<UInt8>? {
+    let slot = slots[child - first]
+    return slot.length == 0 ? nil : bytes[slot.start..<(slot.start + Int(slot.length))]
+  }
+
+  /// Whether what came of a child may be relied on in the next run.
+  func isSettled(_ child: Int) -> Bool { slots[child - first].isSettled }
+}

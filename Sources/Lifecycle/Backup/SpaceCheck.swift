@@ -1,0 +1,62 @@
+internal import PolicyEngine
+internal import SystemIO
+
+/// Whether what is to be stored finds room in the repository (docs/design.md, "Backup and restore").
+struct SpaceCheck {
+  /// What is to be read, in all and by the app, group or folder and its data class.
+  private(set) var totals = EntryTotals()
+  private var owners: [ByteString: UInt64] = [:]
+  private var classes: [DataClass: UInt64] = [:]
+
+  /// Adds up what must be read.
+  init(_ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks) {
+    for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
+      let owner = tree.scan.container.ownerPath
+      for (index, entry) in tree.scan.entries.enumerated()
+      where entry.status.kind == .file && entry.fate != .leftOut && !known.isKnown(index)
+        && known.renamedLinks[Int32(index)] == nil && !links.isFollower(tree.id(index))
+      {
+        totals.add(entry.status)
+        let bytes = min(entry.status.size, entry.status.allocated)
+        owners[owner, default: 0] += bytes
+        classes[entry.verdicts.keep.dataClass, default: 0] += bytes
+      }
+    }
+  }
+
+  /// Bytes that are to be stored if nothing of them is there and nothing compresses; holes take no
+  /// room.
+  var bytes: UInt64 { owners.values.reduce(0, +) }
+
+  /// Refuses what does not fit.
+  ///
+  /// - Parameters:
+  ///   - stored: bytes that are there already, by what the last snapshot says, when nothing else is
+  ///     known.
+  func require(
+    _ space: VolumeSpace, keepFree: UInt64?, stored: UInt64, place: String
+  ) throws(LifecycleError) {
+    let reserve = keepFree ?? min(space.total / 20, 10 << 30)
+    let needed = bytes > stored ? bytes - stored : 0
+    let usable = space.available > reserve ? space.available - reserve : 0
+    guard needed > usable else { return }
+    throw LifecycleError(
+      .failed,
+      "cannot back up to '\(place)': up to \(Self.text(needed)) are new, and "
+        + "\(Self.text(space.available)) are free there, of which \(Self.text(reserve)) are kept "
+        + "free. Largest: \(largest)",
+      hint: "free space there, leave something out with '--exclude', or choose how much stays free "
+        + "with '--keep-free'")
+  }
+
+  /// The largest apps and classes.
+  private var largest: String {
+    let owners = owners.sorted { ($1.value, $0.key) < ($0.value, $1.key) }.prefix(3)
+      .map { "\($0.key) \(Self.text($0.value))" }
+    let classes = classes.sorted { ($1.value, $0.key.rawValue) < ($0.value, $1.key.rawValue) }
+      .prefix(3).map { "\($0.key.rawValue) \(Self.text($0.value))" }
+    return owners.joined(separator: ", ") + "; " + classes.joined(separator: ", ")
+  }
+
+  private static func text(_ bytes: UInt64) -> String { ByteCount.text(bytes) }
+}

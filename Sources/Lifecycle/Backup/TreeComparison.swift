@@ -1,0 +1,150 @@
+internal import ArchiveStore
+internal import SandboxModel
+internal import SystemIO
+
+/// Finds out what of a container's scan is as the state knows it.
+///
+/// Each folder's record is joined with what is there now by the order of names, a folder before
+/// those in it; then, from the bottom up, it is seen where nothing changed at all.
+struct TreeComparison {
+  private let tree: KeptTree
+  private let state: SourceState
+  private let links: HardLinks
+  private let contents: StoredContents
+  private var known: KnownTree
+  /// Folders of which no entry came or went.
+  private var complete: Set<Int32> = []
+  /// What is known of files that may belong to a database.
+  private var files: [Int32: KnownEntry] = [:]
+
+  static func make(
+    _ tree: KeptTree, _ state: SourceState, _ links: HardLinks, _ contents: StoredContents
+  ) -> KnownTree {
+    var comparison = TreeComparison(
+      tree: tree, state: state, links: links, contents: contents,
+      known: KnownTree(entries: tree.scan.entries.count))
+    if !tree.isEmpty { comparison.run() }
+    return comparison.known
+  }
+
+  private mutating func run() {
+    let path = tree.scan.container.logicalPrefix
+    let container = state.container(path)
+    let trust = contents.trust(in: container, of: state)
+    add(0, container?.entry, FolderKey(container: path))
+    for folder in tree.scan.entries.indices
+    where tree.scan.entries[folder].childCount >= 0 { join(folder, trust) }
+    joinDatabases()
+    for folder in tree.scan.entries.indices.reversed() { close(folder) }
+    if known.isWhole(0) { known.root = container }
+  }
+
+  /// Notes what is known of a folder.
+  private mutating func add(_ folder: Int, _ entry: KnownEntry?, _ key: FolderKey) {
+    var facts = KnownTree.FolderFacts(
+      key: key, place: entry?.folder, hasSamePolicy: entry?.hasSamePolicy ?? false)
+    if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[folder].status),
+      let stored = entry.entry, contents.holdsAttributes(of: stored)
+    {
+      facts.metadata = FolderMetadata(attributes: stored.attributes, flags: stored.flags)
+    }
+    known.folders[Int32(folder)] = facts
+  }
+
+  /// Joins a folder's record with its children.
+  private mutating func join(_ folder: Int, _ trust: ContentTrust) {
+    guard let facts = known.folders[Int32(folder)] else { return }
+    var record = state.folder(at: facts.place, hasSamePolicy: facts.hasSamePolicy, key: facts.key)
+    let children = tree.children(of: folder)
+    var found = 0
+    for child in children {
+      let entry = tree.scan.entries[Int(child)]
+      let match = record.find(
+        tree.scan.names.span.extracting(entry.nameRange), entry.status)
+      // What an interrupted run read is in no tree yet.
+      if let match, !match.isOfInterruptedRun { found += 1 }
+      if entry.status.kind == .directory {
+        add(Int(child), match, facts.key.folder(tree.scan.name(Int(child))))
+      } else if let match {
+        accept(Int(child), match, trust)
+      }
+    }
+    if trust == .asListed, record.tree != nil, found == children.count, found == record.count {
+      complete.insert(Int32(folder))
+    }
+  }
+
+  /// Takes what is known of a file, a link or a special file if that still holds.
+  private mutating func accept(_ index: Int, _ entry: KnownEntry, _ trust: ContentTrust) {
+    let status = tree.scan.entries[index].status
+    guard entry.isStored, ChangeRules.isUnchanged(entry, status) else { return }
+    let isListed = trust == .asListed && !entry.isOfInterruptedRun
+    guard !isListed || status.links > 1 else { return take(index, entry) }
+    guard let stored = entry.entry, isListed || contents.holds(stored) else { return }
+    if status.links > 1, stored.linkGroup != links.name(of: status.identity) {
+      known.renamedLinks[Int32(index)] = stored
+    } else {
+      take(index, entry)
+    }
+  }
+
+  private mutating func take(_ index: Int, _ entry: KnownEntry) {
+    known.flags[index].formUnion(.isKnown)
+    if tree.databases.isMember(index) { files[Int32(index)] = entry }
+  }
+
+  /// Of a database all files are read when one is: what belongs together is of one moment.
+  private mutating func joinDatabases() {
+    for (database, companions) in tree.databases.companions {
+      let members = [database] + companions
+      guard members.contains(where: { tree.isRead(Int($0), known) }) else { continue }
+      for member in members {
+        known.flags[Int(member)] = []
+        known.renamedLinks[member] = nil
+      }
+      known.companions.formUnion(companions)
+      let files = files.filter { members.contains($0.key) }
+      known.databases[database] = DatabaseFiles(companions: companions, known: files)
+    }
+  }
+
+  /// Sees whether nothing at and below a folder changed; such a folder needs no facts any more.
+  private mutating func close(_ folder: Int) {
+    guard complete.contains(Int32(folder)), known.folders[Int32(folder)]?.metadata != nil,
+      tree.children(of: folder).allSatisfy({ known.isKnown(Int($0)) })
+    else { return }
+    known.flags[folder].formUnion(.isWhole)
+    known.folders[Int32(folder)] = nil
+  }
+}
+
+/// What a repository holds of the contents that a state names.
+struct StoredContents {
+  let session: WritingSession
+  /// Reads lists of pieces, where the repository can be read.
+  let reader: RepositoryReader?
+
+  /// How far the record of a container may be relied on.
+  func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {
+    guard let container else { return .afterLookup }
+    return ChangeRules.trust(
+      snapshotIsHeld: session.holds(snapshot: container.snapshot),
+      canRelyOnLists: session.canRelyOnLists,
+      arePacksThere: state.arePacksThere(session.indexedPacks, for: container))
+  }
+
+  /// Whether every blob of an entry is there.
+  func holds(_ entry: TreeEntry) -> Bool {
+    ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
+      try? reader?.pieces(ofList: digest, level: level, length: length)
+    }
+  }
+
+  /// Whether every attribute of an entry is there.
+  func holdsAttributes(of entry: TreeEntry) -> Bool {
+    entry.attributes.allSatisfy { attribute in
+      guard case .blob(let digest, _) = attribute.value else { return true }
+      return session.contains(BlobID(kind: .data, digest: digest))
+    }
+  }
+}

@@ -1,0 +1,134 @@
+public import ArchiveStore
+internal import Codecs
+public import SystemIO
+
+/// Gives what a snapshot holds as a POSIX archive, in the order of the tree.
+///
+/// A file is read whole and verified before its member begins, so what is damaged is left out and
+/// named and never half there. Hard links are links to their first name in the archive.
+public struct ArchiveDump {
+  private let reader: RepositoryReader
+  private let sink: (Span<UInt8>) throws -> Void
+  private let users: [UInt32: String]
+  private let groups: [UInt32: String]
+  private var firstNames: [ByteString: ByteString] = [:]
+  /// What is damaged, and so is not in the archive.
+  public private(set) var damaged: [PathRemark] = []
+  /// What an archive has no members for.
+  public private(set) var unfit: [PathRemark] = []
+
+  /// Prepares an archive that goes to `sink`, piece by piece.
+  public init(
+    of snapshot: StoredSnapshot, from reader: RepositoryReader,
+    to sink: @escaping (Span<UInt8>) throws -> Void
+  ) {
+    self.reader = reader
+    self.sink = sink
+    users = Self.table(snapshot.snapshot.users)
+    groups = Self.table(snapshot.snapshot.groups)
+  }
+
+  private static func table(_ records: [NameRecord]) -> [UInt32: String] {
+    Dictionary(records.map { ($0.id, $0.name) }, uniquingKeysWith: { $1 })
+  }
+
+  /// Gives all that is below a folder, by paths relative to it.
+  public mutating func write(_ tree: TreeReference) throws {
+    try reader.walkPastDamage(tree) { path, finding in
+      switch finding {
+      case .entry(let entry): try write(entry, as: path)
+      case .damage(let error): note(path.isEmpty ? "." : path, error)
+      }
+      return .enter
+    }
+  }
+
+  /// Gives one entry under a name.
+  public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
+    do {
+      guard var member = try member(entry, path) else {
+        unfit.append(PathRemark(path: path, remark: "an archive cannot hold a socket"))
+        return
+      }
+      if let group = entry.linkGroup {
+        if let first = firstNames[group] {
+          member.kind = .hardLink(target: Array(first.bytes))
+          return try give(member.header())
+        }
+        firstNames[group] = path
+      }
+      guard case .file(let content) = entry.node else { return try give(member.header()) }
+      try reader.readContent(content) { _, _ in }
+      try give(member.header())
+      try reader.writeBytes(of: content, to: sink)
+      try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
+    } catch let error as StoreError where error.kind == .damaged {
+      if let group = entry.linkGroup, firstNames[group] == path { firstNames[group] = nil }
+      note(path, error)
+    }
+  }
+
+  /// Gives what ends an archive.
+  public func finish() throws { try give(PaxMember.end) }
+
+  private func give(_ bytes: [UInt8]) throws { try sink(bytes.span) }
+
+  private mutating func note(_ path: ByteString, _ error: StoreError) {
+    damaged.append(PathRemark(path: path, remark: error.reason))
+  }
+
+  private func member(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {
+    guard let kind = kind(of: entry.node) else { return nil }
+    var member = PaxMember(path: Array(path.bytes), kind: kind, mode: entry.permissions)
+    (member.owner, member.group) = (entry.owner, entry.group)
+    member.userName = users[entry.owner] ?? ""
+    member.groupName = groups[entry.group] ?? ""
+    (member.modified, member.nanoseconds) = (entry.modified.seconds, entry.modified.nanoseconds)
+    for attribute in entry.attributes {
+      member.attributes.append(
+        .init(name: Array(attribute.name.bytes), value: try reader.value(of: attribute)))
+    }
+    return member
+  }
+
+  private func kind(of node: Node) -> PaxMember.Kind? {
+    switch node {
+    case .file(let content): .file(size: content.size)
+    case .directory: .directory
+    case .symlink(let target): .symbolicLink(target: Array(target.bytes))
+    case .fifo: .fifo
+    case .socket: nil
+    case .characterDevice(let number): .characterDevice(major: number.major, minor: number.minor)
+    case .blockDevice(let number): .blockDevice(major: number.major, minor: number.minor)
+    }
+  }
+}
+
+extension RepositoryReader {
+  /// Gives all bytes of a file in order, holes as zeros. Each blob is verified before its bytes are
+  /// given.
+  public func writeBytes(
+    of content: Content, to sink: (Span<UInt8>) throws -> Void
+  ) throws {
+    var end: UInt64 = 0
+    try readContent(content) { offset, bytes in
+      try Self.writeZeros(offset - end, to: sink)
+      try sink(bytes)
+      end = offset + UInt64(bytes.count)
+    }
+    try Self.writeZeros(content.size - end, to: sink)
+  }
+
+  private static func writeZeros(
+    _ count: UInt64, to sink: (Span<UInt8>) throws -> Void
+  ) throws {
+    guard count > 0 else { return }
+    let zeros = [UInt8](repeating: 0, count: Int(min(count, 64 << 10)))
+    var left = count
+    while left > 0 {
+      let piece = Int(min(left, UInt64(zeros.count)))
+      try sink(zeros.span.extracting(0..<piece))
+      left -= UInt64(piece)
+    }
+  }
+}

@@ -1,0 +1,21 @@
+public import ArchiveStore
+public import SystemIO
+
+extension RepositoryReader {
+  /// The write-ahead log and the rollback journal beside a file in a snapshot: a database without
+  /// them lacks what was written last.
+  public func sidecars(
+    of path: ByteString, in snapshot: StoredSnapshot
+  ) throws -> [(path: ByteString, entry: TreeEntry)] {
+    var found: [(path: ByteString, entry: TreeEntry)] = []
+    for suffix in ["-wal", "-journal"] {
+      let beside = ByteString(Array(path.bytes) + Array(suffix.utf8))
+      if let entry = try entry(at: beside, in: snapshot.snapshot.tree),
+        case .file(let content) = entry.node, content.size > 0
+      {
+        found.append((beside, entry))
+      }
+    }
+    return found
+  }
+}

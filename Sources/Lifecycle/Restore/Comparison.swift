@@ -1,0 +1,60 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Decides by what is there and what is stored which of them stays.
+struct Comparison {
+  let reader: RepositoryReader
+  let mode: OverwriteMode
+
+  /// What is to be done where something stands in an entry's place: a child of a folder, or the
+  /// folder itself.
+  func action(
+    for entry: TreeEntry, _ status: FileStatus, in folder: borrowing Folder, _ name: ByteString?
+  ) throws -> RestoreAction {
+    switch mode {
+    case .always: return .replace
+    case .never: return .leave
+    case .ifChanged:
+      return try isSame(entry, status, in: folder, name) ? .same : .replace
+    case .ifNewer:
+      if status.modified < entry.modified { return .replace }
+      return try isSame(entry, status, in: folder, name) ? .same : .leave
+    }
+  }
+
+  /// Whether nothing but a look at the content could find a difference. Owners count only where they
+  /// could be set.
+  private func isSame(
+    _ entry: TreeEntry, _ status: FileStatus, in folder: borrowing Folder, _ name: ByteString?
+  ) throws -> Bool {
+    guard status.kind == entry.node.kind, status.modified == entry.modified,
+      status.kind == .symlink || status.permissions == entry.permissions,
+      Host.userID != 0 || (status.user == entry.owner && status.group == entry.group)
+    else { return false }
+    switch entry.node {
+    case .file(let content): if status.size != content.size { return false }
+    case .characterDevice(let device), .blockDevice(let device):
+      if status.specialDevice != device.linux { return false }
+    case .symlink(let target):
+      if try name.map({ try folder.target(of: $0) }) != target { return false }
+    case .directory, .fifo, .socket: break
+    }
+    return try isSame(
+      entry.attributes, name.map { folder.attributes(of: $0) } ?? folder.attributes)
+  }
+
+  private func isSame(_ stored: [Attribute], _ present: ExtendedAttributes) throws -> Bool {
+    let names = try present.names().filter { !AttributeNames.isOfHost($0) }
+    guard names == stored.map(\.name) else { return false }
+    for attribute in stored {
+      if try present.value(of: attribute.name) != reader.value(of: attribute) { return false }
+    }
+    return true
+  }
+}
+
+/// Which extended attributes belong to the host and not to what is stored.
+enum AttributeNames {
+  /// The label of a host's security policy, which means nothing on another.
+  static func isOfHost(_ name: ByteString) -> Bool { name == "security.selinux" }
+}

@@ -1,0 +1,89 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Sets what an entry has besides its content, in the order in which one step does not undo another:
+/// owner (which may clear set-user-id bits and capabilities), attributes with their ACLs, mode (which
+/// the ACL's mask is part of), time. A step that fails is noted, and the next ones are taken.
+struct EntryMetadata {
+  let number: Int
+  let entry: PlannedEntry
+  /// The extended attributes with their values.
+  let attributes: [(name: ByteString, value: [UInt8])]
+  let findings: RestoreFindings
+
+  /// Sets the metadata of an open file that is new, or of a folder that has all its content. Owner
+  /// and mode are left alone where they are right by themselves: as `fresh` has them.
+  func set<Target: MetadataTarget & ~Copyable>(
+    on target: borrowing Target, fresh: FileStatus? = nil
+  ) {
+    let ownerIsRight = fresh.map { $0.user == entry.owner && $0.group == entry.group } ?? false
+    if !ownerIsRight {
+      setOwner { user, group throws(SystemError) in try target.setOwner(user: user, group: group) }
+    }
+    set(attributes, on: target.attributes)
+    let modeIsRight =
+      ownerIsRight && attributes.isEmpty
+      && fresh.map { entry.permissions & ~$0.permissions == 0 } ?? false
+    if !modeIsRight {
+      attempt { () throws(SystemError) in try target.setPermissions(entry.permissions) }
+    }
+    attempt { () throws(SystemError) in try target.setModified(entry.modified) }
+  }
+
+  /// Sets the metadata of a link or a special file, which are not opened.
+  func set(onChild name: ByteString, of folder: borrowing Folder) {
+    setOwner { user, group throws(SystemError) in
+      try folder.setOwner(user: user, group: group, of: name)
+    }
+    set(attributes, on: folder.attributes(of: name))
+    if entry.kind != .symlink {
+      attempt { () throws(SystemError) in try folder.setPermissions(entry.permissions, of: name) }
+    }
+    attempt { () throws(SystemError) in try folder.setModified(entry.modified, of: name) }
+  }
+
+  /// Removes the attributes of what was there before that the entry has not.
+  func removeOthers<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
+    let present = target.attributes
+    attempt { () throws(SystemError) in
+      for name in try present.names() where !AttributeNames.isOfHost(name) {
+        if !attributes.contains(where: { $0.name == name }) { try present.remove(name) }
+      }
+    }
+  }
+
+  /// Only the superuser gives files away; others may choose among their groups.
+  private func setOwner(_ step: (UInt32, UInt32) throws(SystemError) -> Void) {
+    if Host.userID == 0 {
+      return attempt { () throws(SystemError) in try step(entry.owner, entry.group) }
+    }
+    let isSet = entry.group == Host.groupID || (try? step(.max, entry.group)) != nil
+    if entry.owner != Host.userID || !isSet { findings.countOwnerNotSet() }
+  }
+
+  private func set(
+    _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
+  ) {
+    for (name, value) in attributes {
+      attempt("attribute \(name): ") { () throws(SystemError) in try target.set(name, to: value) }
+    }
+  }
+
+  private func attempt(
+    _ what: @autoclosure () -> String = "", _ step: () throws(SystemError) -> Void
+  ) {
+    do throws(SystemError) {
+      try step()
+    } catch {
+      findings.remark(number, what() + error.sentence)
+    }
+  }
+}
+
+extension SystemError {
+  /// What was not done and why, without the path: "cannot set the mode: not permitted".
+  fileprivate var sentence: String {
+    let words = operation.rawValue.split(separator: " ").dropLast()
+    return words.isEmpty ? reason : "cannot \(words.joined(separator: " ")): \(reason)"
+  }
+}

@@ -1,0 +1,75 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// What comes when everything has its place.
+extension Placement {
+  /// Removes what the snapshot lacks.
+  mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
+    for deletion in plan.deletions where deletion.isSeparate {
+      if isStopping() {
+        throw LifecycleError(
+          .interrupted, "interrupted: all is restored, and not all removed that is to go",
+          hint: "the same command goes on")
+      }
+      do throws(SystemError) {
+        try target.within(deletion.folder) { folder throws(SystemError) in
+          try folder.removeTree(deletion.name)
+        }
+      } catch {
+        if !error.isMissing {
+          run.findings.remark(deletion.folder, "cannot remove '\(deletion.name)': \(error.reason)")
+        }
+      }
+    }
+    return plan.deletes
+  }
+
+  /// Sets the metadata of the folders that were there, the deepest first.
+  mutating func finishFolders(_ reader: RepositoryReader) {
+    for number in plan.tree.entries.indices.reversed() {
+      let entry = plan.tree.entries[number]
+      guard entry.kind == .directory, entry.isMerged, entry.hasMetadata, entry.action != .leave
+      else { continue }
+      let metadata = EntryMetadata(
+        number: number, entry: entry,
+        attributes: reader.attributes(plan.tree.detail(number), number, run.findings),
+        findings: run.findings)
+      attempt(number) { target throws(SystemError) in
+        try target.within(number) { folder throws(SystemError) in
+          metadata.removeOthers(on: folder)
+          metadata.set(on: folder)
+        }
+      }
+    }
+  }
+
+  /// Sets the flags, last of all: an immutable file takes neither a name nor a time.
+  mutating func setFlags() {
+    for number in plan.tree.entries.indices.reversed() {
+      let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
+      guard flags != 0, entry.action.isWritten, plan.tree.leader(number) == nil,
+        !run.findings.isUnmade(number)
+      else { continue }
+      let name = plan.tree.name(number)
+      attempt(number) { target throws(SystemError) in
+        if entry.kind == .directory {
+          try target.within(number) { folder throws(SystemError) in try folder.setFlags(flags) }
+        } else {
+          try target.withFolder(of: number) { folder throws(SystemError) in
+            try folder.file(name).setFlags(flags)
+          }
+        }
+      }
+    }
+  }
+
+  private mutating func attempt(
+    _ number: Int, _ step: (inout TreeCursor) throws(SystemError) -> Void
+  ) {
+    do throws(SystemError) {
+      try step(&target)
+    } catch {
+      run.findings.remark(number, error.reason)
+    }
+  }
+}

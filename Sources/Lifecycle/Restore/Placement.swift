@@ -1,0 +1,123 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Gives what was staged its place in the target: whole folders where none is, else file by file,
+/// each by one rename. So at any moment each entry of the target is either as it was or as stored.
+struct Placement: ~Copyable {
+  let run: RestoreRun
+  let plan: RestorePlan
+  private var staged: TreeCursor
+  var target: TreeCursor
+  private var placed = 0
+
+  init(_ plan: RestorePlan, _ run: RestoreRun) throws(SystemError) {
+    let staged = try run.cursor()
+    let target = try run.targetCursor()
+    self.plan = plan
+    self.run = run
+    self.staged = staged
+    self.target = target
+  }
+
+  /// Places everything, the entries of a folder in the order of their names.
+  mutating func place(isStopping: () -> Bool) throws {
+    var number = 1
+    while number < plan.tree.entries.count {
+      let entry = plan.tree.entries[number]
+      guard entry.action.isWritten, !entry.isMerged else {
+        number += 1
+        continue
+      }
+      if !run.findings.isUnmade(number) {
+        if isStopping() { throw interruption() }
+        do throws(SystemError) {
+          try place(number)
+          placed += 1
+        } catch {
+          // A new target has its place by one rename: without that nothing is restored.
+          if plan.place.name != nil { throw LifecycleError(error) }
+          try run.note(number, error)
+          for below in (number + 1)..<max(plan.tree.end(of: number), number + 1) {
+            run.findings.skip(below)
+          }
+        }
+      }
+      number = plan.tree.end(of: number)
+    }
+  }
+
+  /// How far it came, where it was told to stop.
+  private func interruption() -> LifecycleError {
+    if plan.place.name != nil {
+      return LifecycleError(.interrupted, "interrupted: the target is as it was before")
+    }
+    let all = plan.tree.entries.count { $0.action.isWritten && !$0.isMerged }
+    return LifecycleError(
+      .interrupted,
+      "interrupted: \(placed) of at most \(all) entries have their place, each of them whole",
+      hint: "the same command goes on with the others")
+  }
+
+  private mutating func place(_ number: Int) throws(SystemError) {
+    let entry = plan.tree.entries[number]
+    // Moving a folder changes its "..", so that it must be open to its owner meanwhile.
+    let isClosed =
+      entry.kind == .directory && entry.permissions & 0o200 == 0 && Host.userID != 0
+    if isClosed {
+      try staged.within(number) { folder throws(SystemError) in
+        try folder.setPermissions(entry.permissions | 0o700)
+      }
+    }
+    try Self.move(number, plan.tree, from: &staged, to: &target)
+    if isClosed {
+      try target.within(number) { folder throws(SystemError) in
+        try folder.setPermissions(entry.permissions)
+      }
+    }
+  }
+
+  private static func move(
+    _ number: Int, _ tree: PlannedTree, from staged: inout TreeCursor, to target: inout TreeCursor
+  ) throws(SystemError) {
+    let (entry, name) = (tree.entries[number], tree.name(number))
+    try staged.withFolder(of: number) { from throws(SystemError) in
+      try target.withFolder(of: number) { to throws(SystemError) in
+        switch (entry.action, entry.changesKind) {
+        case (.replace, true): try from.swap(name, in: to)
+        case (.replace, false): try from.rename(name, to: name, in: to)
+        default: try from.add(name, to: to)
+        }
+      }
+    }
+  }
+}
+
+extension Folder {
+  /// Moves a child to a folder where nothing of that name is.
+  fileprivate func add(_ name: ByteString, to target: borrowing Folder) throws(SystemError) {
+    do throws(SystemError) {
+      try rename(name, to: name, in: target, replacing: false)
+    } catch {
+      // Not every file system can say no by itself.
+      guard error.isUnsupported, try target.statusIfPresent(name) == nil else { throw error }
+      try rename(name, to: name, in: target)
+    }
+  }
+
+  /// Moves a child to the place of something of another kind, which comes here in exchange.
+  fileprivate func swap(_ name: ByteString, in target: borrowing Folder) throws(SystemError) {
+    do throws(SystemError) {
+      try exchange(name, with: name, in: target)
+    } catch {
+      guard error.isUnsupported else { throw error }
+      let aside = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8))
+      try target.rename(name, to: aside, in: self, replacing: false)
+      do throws(SystemError) {
+        try rename(name, to: name, in: target, replacing: false)
+      } catch {
+        try? self.rename(aside, to: name, in: target, replacing: false)
+        throw error
+      }
+    }
+  }
+}

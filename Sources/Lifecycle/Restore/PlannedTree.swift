@@ -1,0 +1,115 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// All entries that a restore is about, a folder before what is in it, in the order of the names.
+///
+/// Kept whole, so that nothing is decided twice: about 130 bytes an entry, names and a file's first
+/// piece included.
+struct PlannedTree: Sendable {
+  private(set) var entries: [PlannedEntry] = []
+  private(set) var details: [EntryDetail] = []
+  private(set) var pieces: [Piece] = []
+  private var names: [UInt8] = []
+
+  /// Appends an entry; gives its number. A name is at most 255 bytes by the format.
+  mutating func append(
+    _ entry: TreeEntry, named name: ByteString, parent: Int?, action: RestoreAction,
+    hasMetadata: Bool = true
+  ) -> Int {
+    let number = entries.count
+    var planned = PlannedEntry(
+      parent: UInt32(parent ?? number), depth: parent.map { entries[$0].depth + 1 } ?? 0,
+      kind: entry.node.kind, action: action, permissions: entry.permissions,
+      nameLength: UInt8(truncatingIfNeeded: name.count), nameStart: UInt32(names.count),
+      owner: entry.owner, group: entry.group, modified: entry.modified)
+    names.append(contentsOf: name.bytes)
+    planned.detail = addDetail(of: entry)
+    if !hasMetadata { planned.hasMetadata = false }
+    if case .file(let content) = entry.node {
+      planned.size = content.size
+      planned.level = content.level
+      planned.firstPiece = UInt32(pieces.count)
+      planned.pieceCount = UInt32(content.pieces.count)
+      if action.isWritten { pieces += content.pieces } else { planned.pieceCount = 0 }
+    }
+    entries.append(planned)
+    return number
+  }
+
+  private mutating func addDetail(of entry: TreeEntry) -> UInt32? {
+    var detail = EntryDetail(attributes: entry.attributes, flags: entry.flags)
+    switch entry.node {
+    case .symlink(let target): detail.linkTarget = target
+    case .characterDevice(let device), .blockDevice(let device): detail.device = device.linux
+    case .file, .directory, .fifo, .socket:
+      if entry.attributes.isEmpty, entry.flags == 0, entry.linkGroup == nil { return nil }
+    }
+    details.append(detail)
+    return UInt32(details.count - 1)
+  }
+
+  /// Says that an entry is another name of an earlier one: its content is not read.
+  mutating func link(_ number: Int, to leader: Int) {
+    guard let detail = entries[number].detail else { return }
+    details[Int(detail)].leader = leader
+    pieces.removeLast(Int(entries[number].pieceCount))
+    entries[number].pieceCount = 0
+  }
+
+  /// Changes what is done with an entry.
+  mutating func update(_ number: Int, _ change: (inout PlannedEntry) -> Void) {
+    change(&entries[number])
+  }
+
+  /// The entry's name.
+  func name(_ number: Int) -> ByteString {
+    let entry = entries[number]
+    let start = Int(entry.nameStart)
+    return ByteString(names[start..<(start + Int(entry.nameLength))])
+  }
+
+  /// The path below the folder at a depth; that of the folder itself is empty.
+  func path(_ number: Int, from top: UInt16) -> ByteString {
+    var parts: [ByteString] = []
+    var at = number
+    while entries[at].depth > top {
+      parts.append(name(at))
+      at = Int(entries[at].parent)
+    }
+    return ByteString(parts.reversed().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  /// What few entries have; of most an empty one.
+  func detail(_ number: Int) -> EntryDetail {
+    entries[number].detail.map { details[Int($0)] } ?? EntryDetail()
+  }
+
+  /// A file's own pieces; another name of a file has none.
+  func pieces(_ number: Int) -> ArraySlice<Piece> {
+    let first = Int(entries[number].firstPiece)
+    return pieces[first..<(first + Int(entries[number].pieceCount))]
+  }
+
+  /// The first entry after all that is below a folder.
+  func end(of folder: Int) -> Int {
+    let depth = entries[folder].depth
+    var at = folder + 1
+    while at < entries.count, entries[at].depth > depth { at += 1 }
+    return at
+  }
+}
+
+extension Node {
+  /// The kind of thing it is.
+  var kind: FileKind {
+    switch self {
+    case .file: .file
+    case .directory: .directory
+    case .symlink: .symlink
+    case .fifo: .fifo
+    case .socket: .socket
+    case .characterDevice: .characterDevice
+    case .blockDevice: .blockDevice
+    }
+  }
+}

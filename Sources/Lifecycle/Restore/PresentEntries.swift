@@ -1,0 +1,54 @@
+internal import SystemIO
+
+/// What is in a folder that is to be removed, and whether it may be.
+struct PresentEntries {
+  private let protected: Set<FileIdentity>
+  private(set) var totals = RestoreTotals()
+  /// Why the folder has to stay.
+  private(set) var protection: String?
+
+  init(protected: Set<FileIdentity>) { self.protected = protected }
+
+  /// Counts an entry; false where it has to stay.
+  mutating func note(_ status: FileStatus) -> Bool {
+    totals.count(status.kind, size: status.kind == .file ? status.size : 0)
+    if status.isMountPoint {
+      protection = "another volume is mounted in it"
+    } else if protected.contains(status.identity) {
+      protection = "the repository in use lies there"
+    }
+    return protection == nil
+  }
+
+  /// Counts all that is below a folder.
+  mutating func read(_ folder: consuming Folder) throws(SystemError) {
+    let status = try folder.status()
+    if status.isMountPoint || protected.contains(status.identity) {
+      _ = note(status)
+      return
+    }
+    var walk = Walk(folder)
+    var visitor = Visitor(contents: self)
+    walk.run(&visitor, state: ())
+    self = visitor.contents
+    if let failure = visitor.failure { throw failure }
+  }
+
+  private struct Visitor: WalkVisitor {
+    var contents: PresentEntries
+    var failure: SystemError?
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+      descent: inout WalkDescent<Void>
+    ) {
+      for (index, entry) in batch.entries.enumerated() where contents.note(entry.status) {
+        if entry.status.kind == .directory { descent.enter(index, with: ()) }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: Void) {
+      failure = failure ?? problem.error
+    }
+  }
+}

@@ -1,0 +1,93 @@
+internal import ArchiveStore
+internal import Synchronization
+internal import SystemIO
+
+/// What the threads of a restore find out: what could not be made, and why.
+final class RestoreFindings: Sendable {
+  private struct State: Sendable {
+    /// Entries that are not there, nor what is below them.
+    var unmade: Set<Int> = []
+    var damaged: [(number: Int, reason: String)] = []
+    var failed: [(number: Int, reason: String)] = []
+    var missing: [(use: BlobUse, error: StoreError)] = []
+    var ownersNotSet = 0
+  }
+
+  private let state = Mutex(State())
+  private let counters: ProgressCounters
+
+  init(_ counters: ProgressCounters) { self.counters = counters }
+
+  /// An entry could not be made.
+  func fail(_ number: Int, _ reason: String) {
+    counters.didFail()
+    state.withLock { state in
+      state.failed.append((number, reason))
+      state.unmade.insert(number)
+    }
+  }
+
+  /// An entry was made, but not all that belongs to it.
+  func remark(_ number: Int, _ reason: String) {
+    counters.didFail()
+    state.withLock { $0.failed.append((number, reason)) }
+  }
+
+  /// A file's stored data is damaged; said once for each.
+  func lose(_ number: Int, _ reason: String) {
+    state.withLock { state in
+      guard state.unmade.insert(number).inserted else { return }
+      state.damaged.append((number, reason))
+      counters.didFail()
+    }
+  }
+
+  /// An entry is another name of one that is not there: it is not there either, and for that reason.
+  func loseLike(_ other: Int, _ number: Int) {
+    state.withLock { state in
+      state.unmade.insert(number)
+      if let reason = state.damaged.first(where: { $0.number == other })?.reason {
+        state.damaged.append((number, reason))
+      } else {
+        let reason = state.failed.first { $0.number == other }?.reason
+        state.failed.append((number, reason ?? "the file that it is a name of could not be made"))
+      }
+    }
+  }
+
+  /// An entry is not there for a reason that is told of another one.
+  func skip(_ number: Int) { state.withLock { _ = $0.unmade.insert(number) } }
+
+  /// Blobs whose packs are not where the index says.
+  func miss(_ uses: [BlobUse], _ error: StoreError) {
+    state.withLock { state in state.missing += uses.map { ($0, error) } }
+  }
+
+  func countOwnerNotSet() { state.withLock { $0.ownersNotSet += 1 } }
+
+  /// Whether an entry could not be made, so far.
+  func isUnmade(_ number: Int) -> Bool { state.withLock { $0.unmade.contains(number) } }
+
+  /// Takes what was missed since the last time.
+  func takeMissing() -> [(use: BlobUse, error: StoreError)] {
+    state.withLock { state in
+      defer { state.missing = [] }
+      return state.missing
+    }
+  }
+
+  /// Adds what was found to a report.
+  func tell(_ plan: RestorePlan, _ report: inout RestoreReport) {
+    let found = state.withLock { $0 }
+    let remark = { (entry: (number: Int, reason: String)) in
+      PathRemark(path: plan.shownPath(entry.number), remark: entry.reason)
+    }
+    report.damaged += found.damaged.sorted { $0.number < $1.number }.map(remark)
+    report.failed += found.failed.sorted { $0.number < $1.number }.map(remark)
+    report.ownersNotSet = found.ownersNotSet
+    for (number, entry) in plan.tree.entries.enumerated()
+    where entry.action.isWritten && plan.isCounted(entry) && !found.unmade.contains(number) {
+      report.restored.count(entry.kind, size: entry.size)
+    }
+  }
+}

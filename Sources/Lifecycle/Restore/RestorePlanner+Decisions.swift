@@ -1,0 +1,163 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// What is to be done with an entry, as what stands in its place decides.
+struct Decision {
+  var action: RestoreAction
+  var isMerged = false
+  var changesKind = false
+  /// What the folder holds that a file is to replace.
+  var replacedFolder: RestoreTotals?
+  /// What stands there, where it is to stay.
+  var identity: FileIdentity?
+}
+
+/// The first name of a file with several that has the snapshot's content.
+struct LinkLeader {
+  let number: Int
+  /// Which file it is, where it is there already.
+  let identity: FileIdentity?
+}
+
+/// What stands in the way of an entry.
+struct Obstacle: Error {
+  let reason: String
+
+  static let mount = Obstacle(reason: "another volume is mounted there")
+  static let folder = Obstacle(
+    reason: "a folder stands there that is not empty; only '--delete' removes it")
+
+  static func kept(_ kind: FileKind) -> Obstacle {
+    Obstacle(reason: "\(kind == .directory ? "a folder" : "something else") stands there and stays")
+  }
+}
+
+extension RestorePlanner {
+  /// Looks at what stands in an entry's place, in the folder of the target at a depth.
+  mutating func decide(
+    _ entry: TreeEntry, named name: ByteString, depth: Int
+  ) throws -> Decision {
+    try present?.ascend(to: depth)
+    let comparison = Comparison(reader: reader, mode: mode)
+    let found = try present?.withFolder { folder -> (FileStatus, RestoreAction)? in
+      guard let status = try folder.statusIfPresent(name) else { return nil }
+      if status.isMountPoint { throw Obstacle.mount }
+      let action = try comparison.action(for: entry, status, in: folder, name)
+      return (status, action)
+    }
+    guard let (status, action) = found ?? nil else { return Decision(action: .create) }
+    switch (entry.node.kind == .directory, status.kind == .directory) {
+    case (true, true): return try decideFolder(name, action)
+    case (false, false):
+      return Decision(action: action, identity: action == .same ? status.identity : nil)
+    case (true, false):
+      guard action == .replace else { throw Obstacle.kept(status.kind) }
+      return Decision(action: .replace, changesKind: true)
+    case (false, true):
+      guard action == .replace else { throw Obstacle.kept(status.kind) }
+      return Decision(
+        action: .replace, changesKind: true, replacedFolder: try totals(ofFolder: name))
+    }
+  }
+
+  /// A folder that is there is merged into; the empty one that a new target may be is replaced.
+  private mutating func decideFolder(
+    _ name: ByteString, _ action: RestoreAction
+  ) throws -> Decision {
+    if plan.request.overwrite == nil { return Decision(action: .replace) }
+    try present?.descend(name)
+    return Decision(action: action, isMerged: true)
+  }
+
+  /// What a folder holds that is to give way; an obstacle where it may not.
+  private mutating func totals(ofFolder name: ByteString) throws -> RestoreTotals {
+    var contents = PresentEntries(protected: plan.request.protected)
+    try present?.withFolder { folder in try contents.read(folder.folder(name)) }
+    if let reason = contents.protection { throw Obstacle(reason: reason) }
+    if contents.totals.entries > 0, !plan.request.deletes { throw Obstacle.folder }
+    return contents.totals
+  }
+
+  // MARK: - Names of one file
+
+  /// The earlier entry that this one is another name of. What is there as it should be stays only if
+  /// it is that file.
+  func findLeader(of entry: TreeEntry, _ decision: inout Decision) -> Int? {
+    guard let group = entry.linkGroup, let leader = leaders[group] else { return nil }
+    switch decision.action {
+    case .create, .replace: return leader.number
+    case .leave: return nil
+    case .same:
+      if decision.identity == leader.identity || mode != .ifChanged { return nil }
+      decision.action = .replace
+      return leader.number
+    }
+  }
+
+  /// Lets later names of the file be links to this one.
+  mutating func noteLeader(_ number: Int, _ entry: TreeEntry, _ decision: Decision) {
+    guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
+      return
+    }
+    leaders[group] = LinkLeader(
+      number: number, identity: decision.action == .same ? decision.identity : nil)
+  }
+
+  // MARK: - Deletions
+
+  /// Plans to remove what the snapshot lacks in a folder, but for what it knows that it left out.
+  mutating func planDeletions(_ names: Set<ByteString>, in folder: Int) {
+    let entry = plan.tree.entries[folder]
+    let above = plan.tree.path(folder, from: plan.place.shownDepth)
+    for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
+      do {
+        if let reason = plan.snapshot.snapshot.reasonToSpare(
+          plan.request.path.appending(above).appending(name))
+        {
+          throw Obstacle(reason: reason)
+        }
+        plan.deletes.add(try totals(of: name, depth: Int(entry.depth)))
+        plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: true))
+      } catch {
+        plan.spared.append(
+          PathRemark(path: above.appending(name), remark: RestoreReport.reason(error)))
+      }
+    }
+  }
+
+  private mutating func totals(of name: ByteString, depth: Int) throws -> RestoreTotals {
+    try present?.ascend(to: depth)
+    var contents = PresentEntries(protected: plan.request.protected)
+    try present?.withFolder { folder in
+      let status = try folder.status(name)
+      if contents.note(status), status.kind == .directory {
+        try contents.read(folder.folder(name))
+      }
+    }
+    if let reason = contents.protection { throw Obstacle(reason: reason) }
+    return contents.totals
+  }
+}
+
+extension Snapshot {
+  /// Why what is at a logical path may be missing here though it was there: nothing where the
+  /// snapshot says that it was not.
+  func reasonToSpare(_ path: ByteString) -> String? {
+    if leftOut.contains(where: { isAbout(path, $0.path) && !isContainer($0.path) }) {
+      return "it was left out of the backup"
+    }
+    if unreadable.contains(where: { isAbout(path, $0.path) }) {
+      return "it could not be read by the backup"
+    }
+    return mounts.contains { isAbout(path, $0) } ? "a volume was mounted there" : nil
+  }
+
+  private func isAbout(_ path: ByteString, _ other: ByteString) -> Bool {
+    path.isWithin(other) || other.isWithin(path)
+  }
+
+  /// Files that were left out one by one are counted at their container, without their names.
+  private func isContainer(_ path: ByteString) -> Bool {
+    device.containers.contains { $0.path == path }
+  }
+}

@@ -1,0 +1,188 @@
+public import ArchiveStore
+public import SystemIO
+
+extension RestorePlan {
+  /// Plans a restore: walks what is asked for, and beside it what is in the target.
+  ///
+  /// - Throws: `LifecycleError` of the kind `usage` when the target holds something and the request
+  ///   does not say what becomes of it; `StoreError` when the path's own folder cannot be read.
+  public static func make(
+    _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
+  ) throws -> RestorePlan {
+    let source = try reader.source(request.path, in: snapshot)
+    let place = try RestorePlace.find(
+      request.target, source: source, overwrite: request.overwrite)
+    var planner = RestorePlanner(RestorePlan(snapshot, request, place), reader)
+    try planner.run(source)
+    return planner.takePlan()
+  }
+
+  /// Plans to restore a path of a snapshot to a new place, or an empty folder.
+  public static func make(
+    _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
+    from reader: RepositoryReader
+  ) throws -> RestorePlan {
+    try make(snapshot, RestoreRequest(path: path, target: target), from: reader)
+  }
+}
+
+/// Goes through the snapshot's tree and the target's side by side.
+struct RestorePlanner: ~Copyable {
+  let reader: RepositoryReader
+  var plan: RestorePlan
+  /// The target's folders down to the one in hand; nothing where there is nothing yet.
+  var present: FolderLadder? = nil
+  /// The snapshot's folders down to the one in hand.
+  private var folders: [OpenFolder] = []
+  var leaders: [ByteString: LinkLeader] = [:]
+
+  /// A folder of the snapshot that is being gone through.
+  private struct OpenFolder {
+    let number: Int
+    /// The length of its path in the walk.
+    let pathLength: Int
+    /// Names in the target that the snapshot has not named; nothing where none are to be removed.
+    var unseen: Set<ByteString>?
+  }
+
+  init(_ plan: RestorePlan, _ reader: RepositoryReader) {
+    self.plan = plan
+    self.reader = reader
+    if let folder = try? Folder.open(path: plan.place.folder) {
+      present = FolderLadder(root: folder)
+    }
+  }
+
+  consuming func takePlan() -> RestorePlan { plan }
+
+  mutating func run(_ source: SnapshotSource) throws {
+    switch source {
+    case .folder(let tree, let entry):
+      let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
+      if let name = plan.place.name {
+        let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
+        let number = add(root, named: name, in: above, hasMetadata: entry != nil)
+        if let number { try walk(tree, below: number) }
+      } else {
+        let number = addRoot(root, hasMetadata: entry != nil)
+        try decideRoot(root, number)
+        try walk(tree, below: number)
+      }
+    case .single(let entry):
+      let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
+      let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
+      add(entry, named: plan.place.name ?? entry.name, in: above)
+    }
+  }
+
+  /// Begins with the folder that the restore works in.
+  private mutating func addRoot(_ entry: TreeEntry, hasMetadata: Bool) -> Int {
+    let number = plan.tree.append(
+      entry, named: "", parent: nil, action: .leave, hasMetadata: hasMetadata)
+    plan.tree.update(number) { $0.isMerged = true }
+    return number
+  }
+
+  /// Says what becomes of the target folder's own metadata.
+  private mutating func decideRoot(_ entry: TreeEntry, _ number: Int) throws {
+    guard plan.tree.entries[number].hasMetadata else { return }
+    let comparison = Comparison(reader: reader, mode: mode)
+    let action = try present?.withFolder { folder in
+      try comparison.action(for: entry, folder.status(), in: folder, nil)
+    }
+    if let action { plan.tree.update(number) { $0.action = action } }
+  }
+
+  var mode: OverwriteMode { plan.request.overwrite ?? .always }
+
+  // MARK: - The walk
+
+  private mutating func walk(_ tree: TreeReference, below root: Int) throws {
+    enter(root, pathLength: 0)
+    try reader.walkPastDamage(tree) { path, finding in
+      switch finding {
+      case .damage(let error):
+        if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
+        noteDamage(path, error)
+        return .skip
+      case .entry(let entry):
+        leave(to: max(0, path.count - entry.name.count - 1))
+        guard let folder = folders.last?.number else { return .stop }
+        folders[folders.count - 1].unseen?.remove(entry.name)
+        guard let number = add(entry, named: entry.name, in: folder) else { return .skip }
+        if case .directory = entry.node { enter(number, pathLength: path.count) }
+        return .enter
+      }
+    }
+    leave(to: -1)
+  }
+
+  /// Adds an entry with what is to be done with it; nothing when something stands in its way.
+  @discardableResult
+  private mutating func add(
+    _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true
+  ) -> Int? {
+    let above = plan.tree.entries[folder]
+    var decision = Decision(action: .create)
+    if above.isMerged, present != nil {
+      do {
+        decision = try decide(entry, named: name, depth: Int(above.depth))
+      } catch {
+        let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
+        plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
+        return nil
+      }
+    }
+    let leader = findLeader(of: entry, &decision)
+    let number = plan.tree.append(
+      entry, named: name, parent: folder, action: decision.action, hasMetadata: hasMetadata)
+    plan.tree.update(number) { planned in
+      planned.isMerged = decision.isMerged
+      planned.changesKind = decision.changesKind
+    }
+    if let leader { plan.tree.link(number, to: leader) }
+    noteLeader(number, entry, decision)
+    if let lost = decision.replacedFolder {
+      plan.deletes.add(lost)
+      plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: false))
+    }
+    count(number)
+    return number
+  }
+
+  private mutating func count(_ number: Int) {
+    let entry = plan.tree.entries[number]
+    guard plan.isCounted(entry) else { return }
+    switch entry.action {
+    case .create: plan.creates.count(entry.kind, size: entry.size)
+    case .replace: plan.replaces.count(entry.kind, size: entry.size)
+    case .same, .leave: plan.leaves.count(entry.kind, size: entry.size)
+    }
+  }
+
+  private mutating func enter(_ number: Int, pathLength: Int) {
+    var folder = OpenFolder(number: number, pathLength: pathLength)
+    if plan.request.deletes, plan.tree.entries[number].isMerged {
+      folder.unseen = try? present?.withFolder { folder in Set(try folder.names()) }
+    }
+    folders.append(folder)
+  }
+
+  /// Leaves the folders whose paths are longer.
+  private mutating func leave(to pathLength: Int) {
+    while let last = folders.last, last.pathLength > pathLength {
+      if let unseen = last.unseen, !unseen.isEmpty { planDeletions(unseen, in: last.number) }
+      folders.removeLast()
+    }
+  }
+
+  /// What a damaged folder held is not known, so that nothing in it is removed.
+  private mutating func noteDamage(_ path: ByteString, _ error: StoreError) {
+    leave(to: path.count)
+    if let last = folders.indices.last, folders[last].pathLength == path.count {
+      folders[last].unseen = nil
+    }
+    plan.damaged.append(
+      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason))
+  }
+}

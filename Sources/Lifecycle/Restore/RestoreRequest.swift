@@ -1,0 +1,40 @@
+public import SystemIO
+
+/// What of a snapshot is to be restored, to where, and what becomes of what is there.
+public struct RestoreRequest: Sendable {
+  /// The logical path in the snapshot; empty for all of it.
+  public var path: ByteString
+  /// What becomes of it: this folder, or this file when the path names no folder. A link to a folder
+  /// means that folder.
+  public var target: ByteString
+  /// Which of the target's entries are replaced; nothing where the target has to be new or empty.
+  public var overwrite: OverwriteMode?
+  /// Whether what the target has and the snapshot lacks is removed.
+  public var deletes: Bool
+  /// What is never removed, as the repository in use.
+  public var protected: Set<FileIdentity>
+
+  /// Makes a request.
+  public init(
+    path: ByteString, target: ByteString, overwrite: OverwriteMode? = nil, deletes: Bool = false,
+    protected: Set<FileIdentity> = []
+  ) {
+    self.path = path
+    self.target = target
+    self.overwrite = overwrite
+    self.deletes = deletes
+    self.protected = protected
+  }
+}
+
+/// Which entries that are there give way to those of the snapshot.
+public enum OverwriteMode: String, Sendable, CaseIterable {
+  /// Those that differ in kind, size, time, mode, owner, attributes, or in what a link points to.
+  case ifChanged = "if-changed"
+  /// Those whose time of modification is before the snapshot's.
+  case ifNewer = "if-newer"
+  /// All.
+  case always
+  /// None: only what is missing is restored.
+  case never
+}

@@ -1,0 +1,77 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// What the threads of a restore share: what is to be made, where, and what they found out.
+final class RestoreRun: Sendable {
+  let tree: PlannedTree
+  let findings: RestoreFindings
+  /// Where it is told how far the restore is.
+  let counters: ProgressCounters
+  /// How many folders each thread may keep open.
+  let openFolders: Int
+  /// The folder that the restore works in.
+  private let root: Folder
+  /// Where everything is made.
+  private let staged: Folder
+  /// What a new file there is like.
+  let fresh: FileStatus
+
+  init(
+    _ tree: PlannedTree, in root: borrowing Folder, _ staging: borrowing StagingFolder,
+    threads: Int, _ counters: ProgressCounters
+  ) throws(SystemError) {
+    self.tree = tree
+    self.counters = counters
+    findings = RestoreFindings(counters)
+    self.root = try root.duplicate()
+    // All threads together stay below the 1,024 files that a program may usually have open.
+    openFolders = max(4, min(64, 512 / max(1, threads)))
+    staged = try staging.tree.duplicate()
+    fresh = staging.fresh
+  }
+
+  /// A cursor in the staging folder.
+  func cursor() throws(SystemError) -> TreeCursor {
+    TreeCursor(tree, root: try staged.duplicate(), limit: openFolders)
+  }
+
+  /// A cursor in the folder that the restore works in.
+  func targetCursor() throws(SystemError) -> TreeCursor {
+    TreeCursor(tree, root: try root.duplicate(), limit: openFolders)
+  }
+
+  /// Whether a file's content is one blob, and what else it has stands in its entry: such a file is
+  /// made in one go by whoever has the blob, the others step by step.
+  func isSimple(_ number: Int) -> Bool {
+    let entry = tree.entries[number]
+    guard entry.level == 0, tree.pieces(number).count(where: \.isBlob) == 1 else { return false }
+    return tree.detail(number).attributes.allSatisfy(\.isInline)
+  }
+
+  /// Counts the files that are to be made, by their first names.
+  func expectFiles() {
+    for entry in tree.entries where entry.kind == .file && entry.action.isWritten {
+      guard entry.detail.flatMap({ tree.details[Int($0)].leader }) == nil else { continue }
+      counters.expect(files: 1, bytes: entry.size)
+    }
+  }
+
+  /// Takes an error of one entry: it is noted, unless nothing more can succeed on the volume.
+  func note(_ number: Int, _ error: SystemError) throws(LifecycleError) {
+    if error.endsEverything { throw LifecycleError(error) }
+    findings.fail(number, error.reason)
+  }
+}
+
+extension Piece {
+  /// Whether it is a blob, and no hole.
+  var isBlob: Bool { if case .blob = self { true } else { false } }
+}
+
+extension Attribute {
+  /// Whether the value stands in the entry.
+  var isInline: Bool { inlineValue != nil }
+
+  /// The value, where it stands in the entry.
+  var inlineValue: [UInt8]? { if case .inline(let value) = value { value } else { nil } }
+}

@@ -1,0 +1,37 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Entries by kind, and the bytes of their files.
+public struct RestoreTotals: Sendable, Hashable {
+  public var files = 0
+  public var folders = 0
+  public var links = 0
+  public var specials = 0
+  /// Bytes of the files, holes counted.
+  public var bytes: UInt64 = 0
+
+  /// Makes totals of nothing.
+  public init() {}
+
+  /// How many entries there are in all.
+  public var entries: Int { files + folders + links + specials }
+
+  mutating func count(_ kind: FileKind, size: UInt64) {
+    switch kind {
+    case .file:
+      files += 1
+      bytes += size
+    case .directory: folders += 1
+    case .symlink: links += 1
+    case .fifo, .socket, .characterDevice, .blockDevice: specials += 1
+    }
+  }
+
+  mutating func add(_ other: RestoreTotals) {
+    files += other.files
+    folders += other.folders
+    links += other.links
+    specials += other.specials
+    bytes += other.bytes
+  }
+}

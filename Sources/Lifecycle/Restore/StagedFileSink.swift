@@ -1,0 +1,115 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Writes blobs to files in the staging folder: one thread's.
+final class StagedFileSink: BlobSink {
+  private let run: RestoreRun
+  private var cursor: TreeCursor
+
+  init(_ run: RestoreRun) throws(SystemError) {
+    self.run = run
+    cursor = try run.cursor()
+  }
+
+  func miss(_ uses: [BlobUse], _ error: StoreError) throws {
+    if error.code == .missing { return run.findings.miss(uses, error) }
+    for use in uses { run.findings.lose(Int(use.item), error.reason) }
+  }
+
+  func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws {
+    var start = 0
+    if let first = blobs.first { run.counters.begin(run.tree.path(Int(first.use.item), from: 0)) }
+    while start < blobs.count {
+      let number = Int(blobs[start].use.item)
+      var end = start + 1
+      while end < blobs.count, Int(blobs[end].use.item) == number { end += 1 }
+      try write(blobs[start..<end], of: frame, to: number)
+      start = end
+    }
+  }
+
+  /// Writes what a frame has of a file.
+  private func write(
+    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to number: Int
+  ) throws(LifecycleError) {
+    run.counters.didHandle(bytes: blobs.reduce(0) { $0 + UInt64($1.use.length) })
+    if run.isSimple(number) { run.counters.didHandle(files: 1) }
+    if run.findings.isUnmade(number) { return }
+    if blobs.contains(where: { $0.range == nil }) {
+      return run.findings.lose(number, "its pack holds other bytes at its place")
+    }
+    do throws(SystemError) {
+      if run.isSimple(number) {
+        try make(number, blobs, of: frame)
+      } else {
+        try fill(number, blobs, of: frame)
+      }
+    } catch {
+      try run.note(number, error)
+    }
+  }
+
+  /// Makes a whole file that has one blob.
+  private func make(
+    _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
+  ) throws(SystemError) {
+    let (entry, name) = (run.tree.entries[number], run.tree.name(number))
+    let metadata = EntryMetadata(
+      number: number, entry: entry, attributes: run.tree.inlineAttributes(number),
+      findings: run.findings)
+    try cursor.withFolder(of: number) { folder throws(SystemError) in
+      let file = try folder.create(name, permissions: entry.permissions & 0o777)
+      do throws(SystemError) {
+        let end = try Self.write(blobs, of: frame, to: file)
+        if end < entry.size { try file.truncate(to: entry.size) }
+        metadata.set(on: file, fresh: run.fresh)
+        try file.close()
+      } catch {
+        try? folder.remove(name)
+        throw error
+      }
+    }
+  }
+
+  /// Writes a part of a file that is there.
+  private func fill(
+    _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
+  ) throws(SystemError) {
+    let name = run.tree.name(number)
+    try cursor.withFolder(of: number) { folder throws(SystemError) in
+      let file = try folder.fileForWriting(name)
+      _ = try Self.write(blobs, of: frame, to: file)
+      try file.close()
+    }
+  }
+
+  /// Writes blobs to their places, those that follow one another here and there in one call; gives
+  /// where the last one ends.
+  private static func write(
+    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
+  ) throws(SystemError) -> UInt64 {
+    var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
+    for blob in blobs {
+      guard let range = blob.range else { continue }
+      let end = pending.offset + UInt64(pending.range.count)
+      if range.lowerBound == pending.range.upperBound, blob.use.offset == end {
+        pending.range = pending.range.lowerBound..<range.upperBound
+      } else {
+        try file.write(frame.span.extracting(pending.range), at: pending.offset)
+        pending = (range, blob.use.offset)
+      }
+    }
+    try file.write(frame.span.extracting(pending.range), at: pending.offset)
+    return pending.offset + UInt64(pending.range.count)
+  }
+}
+
+extension PlannedTree {
+  /// The attributes whose values stand in the entry.
+  func inlineAttributes(_ number: Int) -> [(name: ByteString, value: [UInt8])] {
+    guard entries[number].detail != nil else { return [] }
+    return detail(number).attributes.compactMap { attribute in
+      attribute.inlineValue.map { (attribute.name, $0) }
+    }
+  }
+}

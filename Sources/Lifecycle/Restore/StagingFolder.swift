@@ -1,0 +1,105 @@
+internal import SystemIO
+
+/// The folder in which a restore makes everything before any of it gets its place: in the folder
+/// that it works in, so on the same file system, and closed to everybody else.
+///
+/// It is locked while its run lives. What a run left behind that was killed is known by its name and
+/// by its free lock, and is removed by the next run in the same folder.
+struct StagingFolder: ~Copyable {
+  private let parent: Folder
+  private let name: ByteString
+  private let lock: FileLock
+  /// Where the entries are made, under the names that they are to have.
+  let tree: Folder
+  /// What a new file in it is like: whose it is, and which permissions it gets of all.
+  let fresh: FileStatus
+
+  private static let prefix = Array(".sandboxctl-restore-".utf8)
+  private static let attempts = 8
+
+  /// Whether a name is that of such a folder, or of the program's own folder on a device.
+  static func isOurs(_ name: ByteString) -> Bool {
+    name.bytes.starts(with: prefix) || name == ".sandboxctl"
+  }
+
+  /// Makes the folder, having removed those that nobody works in any more.
+  static func make(in parent: borrowing Folder) throws(SystemError) -> StagingFolder {
+    removeAbandoned(in: parent)
+    for _ in 1...attempts {
+      let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
+      try parent.createFolder(name, permissions: 0o700)
+      do throws(SystemError) {
+        // Without a lock, somebody took the folder for abandoned before it was locked.
+        guard let lock = try lock(parent.folder(name)) else { continue }
+        return try StagingFolder(parent.duplicate(), name, lock)
+      } catch {
+        try? parent.removeTree(name)
+        throw error
+      }
+    }
+    throw SystemError.replaced(parent.path)
+  }
+
+  private init(
+    _ parent: consuming Folder, _ name: ByteString, _ lock: consuming FileLock
+  ) throws(SystemError) {
+    let folder = try parent.folder(name)
+    try Self.close(folder)
+    let fresh = try Self.probe(folder)
+    let tree = try folder.makeFolder("tree", permissions: 0o700)
+    self.fresh = fresh
+    self.tree = tree
+    self.name = name
+    self.lock = lock
+    self.parent = parent
+  }
+
+  /// Removes it with all that is still in it.
+  borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
+
+  private static let lockName: ByteString = "lock"
+
+  /// The lock of a staging folder; nothing when somebody else has it or removes the folder.
+  private static func lock(_ folder: borrowing Folder) throws(SystemError) -> FileLock? {
+    do throws(SystemError) {
+      let lock = try FileLock(lockName, in: folder)
+      if try folder.statusIfPresent(lockName) == nil { return nil }
+      return lock
+    } catch {
+      if error.isBusy || error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  /// Takes away what it inherited: an ACL that its files would get, and a group.
+  private static func close(_ folder: borrowing Folder) throws(SystemError) {
+    for name in try folder.attributes.names() where name.isAccessList {
+      try folder.attributes.remove(name)
+    }
+    try folder.setOwner(user: .max, group: Host.groupID)
+    try folder.setPermissions(0o700)
+  }
+
+  private static func probe(_ folder: borrowing Folder) throws(SystemError) -> FileStatus {
+    let status = try folder.create("probe", permissions: 0o777).status()
+    try folder.remove("probe")
+    return status
+  }
+
+  private static func removeAbandoned(in parent: borrowing Folder) {
+    let names = (try? parent.names()) ?? []
+    for name in names where name.bytes.starts(with: prefix) {
+      guard let folder = try? parent.folder(name), let lock = try? FileLock(lockName, in: folder)
+      else { continue }
+      try? parent.removeTree(name)
+      withExtendedLifetime(lock) {}
+    }
+  }
+}
+
+extension ByteString {
+  /// Whether an extended attribute of that name is a POSIX ACL (`acl(5)`).
+  var isAccessList: Bool {
+    self == "system.posix_acl_access" || self == "system.posix_acl_default"
+  }
+}

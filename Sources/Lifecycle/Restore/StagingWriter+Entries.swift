@@ -1,0 +1,177 @@
+internal import ArchiveStore
+internal import SystemIO
+
+extension StagingWriter {
+  /// Makes folders, with all permissions until they are finished, and what has no content.
+  mutating func makeEntries() throws {
+    let needed = run.tree.foldersWithWork()
+    var number = 1
+    while number < run.tree.entries.count {
+      try checkStop()
+      let entry = run.tree.entries[number]
+      let isWanted = entry.kind == .directory ? needed[number] : entry.action.isWritten
+      guard isWanted else {
+        number = entry.kind == .directory ? run.tree.end(of: number) : number + 1
+        continue
+      }
+      do throws(SystemError) {
+        try make(number)
+        number += 1
+      } catch {
+        try run.note(number, error)
+        let end = run.tree.end(of: number)
+        for below in (number + 1)..<max(end, number + 1) { run.findings.skip(below) }
+        number = end
+      }
+    }
+  }
+
+  private mutating func make(_ number: Int) throws(SystemError) {
+    let entry = run.tree.entries[number]
+    let (name, detail) = (run.tree.name(number), run.tree.detail(number))
+    if detail.leader != nil { return }
+    switch entry.kind {
+    case .directory:
+      try cursor.withFolder(of: number) { folder throws(SystemError) in
+        try folder.createFolder(name, permissions: 0o700)
+      }
+    case .file:
+      if !run.isSimple(number) { try makeFile(number) }
+    case .symlink, .fifo, .socket, .characterDevice, .blockDevice:
+      let metadata = metadata(number)
+      try cursor.withFolder(of: number) { folder throws(SystemError) in
+        if entry.kind == .symlink {
+          try folder.createLink(name, to: detail.linkTarget)
+        } else {
+          try folder.createSpecial(
+            name, kind: entry.kind, permissions: 0o600, device: detail.device)
+        }
+        metadata.set(onChild: name, of: folder)
+      }
+    }
+  }
+
+  /// Makes a file of holes, into which its blobs come later.
+  private mutating func makeFile(_ number: Int) throws(SystemError) {
+    let (entry, name) = (run.tree.entries[number], run.tree.name(number))
+    try cursor.withFolder(of: number) { folder throws(SystemError) in
+      let file = try folder.create(name, permissions: 0o600)
+      if entry.size > 0 { try file.truncate(to: entry.size) }
+      try file.close()
+    }
+    filled.append(number)
+  }
+
+  /// Sets the metadata of the files that were filled step by step, and removes what is not whole.
+  mutating func finishFiles() throws {
+    for number in filled {
+      try checkStop()
+      run.counters.didHandle(files: 1)
+      let (name, isLost) = (run.tree.name(number), run.findings.isUnmade(number))
+      let metadata = metadata(number)
+      do throws(SystemError) {
+        try cursor.withFolder(of: number) { folder throws(SystemError) in
+          if isLost { return try folder.remove(name) }
+          metadata.set(on: try folder.fileForWriting(name))
+        }
+      } catch {
+        try run.note(number, error)
+      }
+    }
+  }
+
+  /// Gives files their further names.
+  mutating func makeLinks() throws {
+    var staged = try run.cursor()
+    var target = try run.targetCursor()
+    for number in run.tree.entries.indices {
+      guard let leader = run.tree.leader(number), run.tree.entries[number].action.isWritten,
+        !run.findings.isUnmade(number)
+      else { continue }
+      if run.findings.isUnmade(leader) {
+        run.findings.loseLike(leader, number)
+        continue
+      }
+      do throws(SystemError) {
+        if run.tree.entries[leader].action.isWritten {
+          try link(number, to: leader, &staged)
+        } else {
+          try link(number, to: leader, &target)
+        }
+      } catch {
+        try run.note(number, error)
+      }
+    }
+  }
+
+  private mutating func link(
+    _ number: Int, to leader: Int, _ place: inout TreeCursor
+  ) throws(SystemError) {
+    let (name, existing) = (run.tree.name(number), run.tree.name(leader))
+    try cursor.withFolder(of: number) { folder throws(SystemError) in
+      try place.withFolder(of: leader) { other throws(SystemError) in
+        try folder.createHardLink(name, to: existing, in: other)
+      }
+    }
+  }
+
+  /// Sets the metadata of the folders that are new, the deepest first: what is made in a folder
+  /// moves its time.
+  mutating func finishFolders() {
+    for number in run.tree.entries.indices.reversed() {
+      let entry = run.tree.entries[number]
+      guard entry.kind == .directory, entry.action.isWritten, !entry.isMerged, entry.hasMetadata,
+        !run.findings.isUnmade(number)
+      else { continue }
+      let metadata = metadata(number)
+      do throws(SystemError) {
+        try cursor.within(number) { folder throws(SystemError) in metadata.set(on: folder) }
+      } catch {
+        run.findings.remark(number, error.reason)
+      }
+    }
+  }
+
+  /// What is to be set of an entry, with the values of its attributes.
+  func metadata(_ number: Int) -> EntryMetadata {
+    EntryMetadata(
+      number: number, entry: run.tree.entries[number],
+      attributes: reader.attributes(run.tree.detail(number), number, run.findings),
+      findings: run.findings)
+  }
+}
+
+extension RepositoryReader {
+  /// The attributes of an entry with their values; a value that is damaged is noted.
+  func attributes(
+    _ detail: EntryDetail, _ number: Int, _ findings: RestoreFindings
+  ) -> [(name: ByteString, value: [UInt8])] {
+    detail.attributes.compactMap { attribute in
+      do throws(StoreError) {
+        return (attribute.name, try value(of: attribute))
+      } catch {
+        findings.remark(number, "attribute \(attribute.name): \(error.reason)")
+        return nil
+      }
+    }
+  }
+}
+
+extension PlannedTree {
+  /// Of which earlier entry an entry is another name.
+  func leader(_ number: Int) -> Int? { entries[number].detail.flatMap { details[Int($0)].leader } }
+
+  /// For each entry whether it is a folder that is to be made, or in which something is.
+  func foldersWithWork() -> [Bool] {
+    var needed = [Bool](repeating: false, count: entries.count)
+    for number in entries.indices.reversed() {
+      let entry = entries[number]
+      let isMade = entry.action.isWritten && !entry.isMerged
+      if isMade || needed[number] {
+        needed[Int(entry.parent)] = true
+        if entry.kind == .directory { needed[number] = true }
+      }
+    }
+    return needed
+  }
+}

@@ -1,0 +1,112 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// Makes in the staging folder all that is to be created or to take something's place: folders and
+/// what has no content first, then the contents by several threads in the order of the packs, then
+/// further names of files, at last the folders' metadata, the deepest first.
+struct StagingWriter: ~Copyable {
+  let run: RestoreRun
+  let reader: RepositoryReader
+  private let threads: Int
+  private let isStopping: @Sendable () -> Bool
+  var cursor: TreeCursor
+  /// Files that are filled step by step.
+  var filled: [Int] = []
+
+  init(
+    _ run: RestoreRun, _ reader: RepositoryReader, threads: Int,
+    isStopping: @escaping @Sendable () -> Bool
+  ) throws(SystemError) {
+    self.run = run
+    self.reader = reader
+    self.threads = threads
+    self.isStopping = isStopping
+    cursor = try run.cursor()
+  }
+
+  /// Makes everything.
+  mutating func write() throws {
+    try makeEntries()
+    try writeContents()
+    try finishFiles()
+    try makeLinks()
+    finishFolders()
+  }
+
+  func checkStop() throws(LifecycleError) {
+    if isStopping() {
+      throw LifecycleError(.interrupted, "interrupted: the target is as it was before")
+    }
+  }
+
+  // MARK: - Contents
+
+  /// How many uses are put in order together, in about 30 MB: a frame that a snapshot with more
+  /// blobs needs for several such parts is decoded once for each.
+  private static let window = 1 << 18
+
+  private mutating func writeContents() throws {
+    var uses: [BlobUse] = []
+    for number in run.tree.entries.indices where hasContent(number) {
+      do {
+        try gather(number, &uses)
+      } catch let error as StoreError where error.kind == .damaged {
+        run.findings.lose(number, error.reason)
+      }
+    }
+    try deliver(uses)
+  }
+
+  private func hasContent(_ number: Int) -> Bool {
+    let entry = run.tree.entries[number]
+    return entry.kind == .file && entry.action.isWritten && entry.pieceCount > 0
+      && !run.findings.isUnmade(number)
+  }
+
+  private mutating func gather(_ number: Int, _ uses: inout [BlobUse]) throws {
+    let entry = run.tree.entries[number]
+    try reader.forEachPiece(run.tree.pieces(number), level: entry.level) { offset, piece in
+      guard case .blob(let digest, let length) = piece else {
+        return run.counters.didHandle(bytes: piece.length)
+      }
+      uses.append(
+        BlobUse(
+          digest: digest, length: UInt32(clamping: length), item: UInt32(number), offset: offset))
+      if uses.count < Self.window { return }
+      try deliver(uses)
+      uses.removeAll(keepingCapacity: true)
+    }
+  }
+
+  private mutating func deliver(_ uses: [BlobUse]) throws {
+    if uses.isEmpty { return }
+    let run = run
+    try reader.deliver(uses, threads: threads, isStopping: isStopping) {
+      try StagedFileSink(run)
+    }
+    try checkStop()
+    let missing = run.findings.takeMissing()
+    if !missing.isEmpty { try deliverMissing(missing.map(\.use)) }
+  }
+
+  /// Looks for what was not at its place once more: another program may have moved it.
+  private func deliverMissing(_ uses: [BlobUse]) throws {
+    let sink = try StagedFileSink(run)
+    for use in uses {
+      guard let bytes = try find(use) else { continue }
+      let isWhole = bytes.count == Int(use.length)
+      try sink.take([DeliveredBlob(use: use, range: isWhole ? 0..<bytes.count : nil)], of: bytes)
+    }
+  }
+
+  private func find(_ use: BlobUse) throws(StoreError) -> [UInt8]? {
+    do {
+      return try reader.readBlob(BlobID(kind: .data, digest: use.digest))
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      run.findings.lose(Int(use.item), error.reason)
+      return nil
+    }
+  }
+}

@@ -1,0 +1,108 @@
+public import ArchiveStore
+public import Codecs
+public import SystemIO
+
+/// When a file need not be read again, and when what was stored of it need not be looked up
+/// (docs/state-file.md, "Rules"). Pure: times and answers are given to it.
+public enum ChangeRules {
+  /// How much later than a change a run must have begun, in seconds, that it cannot have read what
+  /// was there before a second change of the same time.
+  static let margin = 2.0
+  /// How long, in seconds, a store through a mapping may leave the time of change as it was.
+  static let mappingDelay = 60.0
+
+  /// Whether an entry had stood still long enough when it was read: its times are older than the
+  /// start of the run by two seconds, and a file's content was not changed in the minute before.
+  ///
+  /// - Parameters:
+  ///   - status: of after the reading.
+  ///   - time: when it was read, by the file system's clock.
+  public static func isSettled(
+    _ status: FileStatus, readAt time: Timestamp, in run: RunClock
+  ) -> Bool {
+    guard run.start.since(max(status.modified, status.changed)) > run.margin else { return false }
+    return status.kind != .file || time.since(status.modified) >= mappingDelay
+  }
+
+  /// Whether an entry is what it was when it was read.
+  public static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
+    known.isSettled && known.inode == status.identity.inode && known.kind == status.kind
+      && (known.size == status.size || status.kind == .directory)
+      && known.modified == status.modified && known.changed == status.changed
+  }
+
+  /// How far what a container's record says of contents may be relied on.
+  ///
+  /// - Parameters:
+  ///   - isHeld: whether the record's snapshot was in the listing taken after the lease.
+  ///   - canRelyOnLists: whether no condemned object was listed.
+  ///   - arePacksThere: whether each pack is there that was when the record was written.
+  public static func trust(
+    snapshotIsHeld isHeld: Bool, canRelyOnLists: Bool, arePacksThere: Bool
+  ) -> ContentTrust {
+    isHeld && canRelyOnLists && arePacksThere ? .asListed : .afterLookup
+  }
+
+  /// Whether all that an entry needs is in the repository, by looking up each blob.
+  ///
+  /// - Parameters:
+  ///   - contains: whether a blob is stored and may be relied on.
+  ///   - list: the pieces of a list blob by its hash, level and bytes of the file; nothing when it
+  ///     cannot be read.
+  public static func isStored(
+    _ entry: TreeEntry, contains: (BlobID) -> Bool,
+    list: (Digest, UInt8, UInt64) -> [Piece]?
+  ) -> Bool {
+    for attribute in entry.attributes {
+      guard case .blob(let digest, _) = attribute.value else { continue }
+      if !contains(BlobID(kind: .data, digest: digest)) { return false }
+    }
+    switch entry.node {
+    case .file(let content):
+      return isStored(content.pieces, level: content.level, contains, list)
+    case .directory: return false
+    case .symlink, .fifo, .socket, .characterDevice, .blockDevice: return true
+    }
+  }
+
+  private static func isStored(
+    _ pieces: [Piece], level: UInt8, _ contains: (BlobID) -> Bool,
+    _ list: (Digest, UInt8, UInt64) -> [Piece]?
+  ) -> Bool {
+    for case .blob(let digest, let length) in pieces {
+      guard contains(BlobID(kind: level == 0 ? .data : .list, digest: digest)) else { return false }
+      if level == 0 { continue }
+      guard let inner = list(digest, level - 1, length),
+        isStored(inner, level: level - 1, contains, list)
+      else { return false }
+    }
+    return true
+  }
+}
+
+/// How far a record of contents may be relied on.
+public enum ContentTrust: Sendable, Hashable {
+  /// As it stands, a folder's tree included.
+  case asListed
+  /// Entry by entry, when each blob is found; a folder's tree is made anew of its entries.
+  case afterLookup
+}
+
+/// When a run began, by the clock of the file system that it reads.
+public struct RunClock: Sendable, Hashable {
+  public let start: Timestamp
+  /// How much older, in seconds, than the start a change must be.
+  let margin: Double
+
+  /// Makes a clock. On a remote file system, whose clock is another machine's, a change must be ten
+  /// minutes older.
+  public init(start: Timestamp, isRemote: Bool = false) {
+    self.start = start
+    margin = isRemote ? 600 : ChangeRules.margin
+  }
+
+  /// The same moment for what lies on the volume of a folder.
+  public func reading(_ root: borrowing Folder) -> RunClock {
+    RunClock(start: start, isRemote: (try? root.isRemote()) ?? true)
+  }
+}

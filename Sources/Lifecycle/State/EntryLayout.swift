@@ -1,0 +1,69 @@
+internal import Codecs
+internal import PolicyEngine
+internal import SystemIO
+
+/// The places of an entry's fields (docs/state-file.md, "Entry").
+enum EntryLayout {
+  static let length = 0
+  static let nameLength = 4
+  static let kind = 6
+  static let flags = 7
+  static let inode = 8
+  static let size = 16
+  static let modified = 24
+  static let changed = 32
+  static let modifiedNanoseconds = 40
+  static let changedNanoseconds = 44
+  static let marks = 48
+  static let name = 56
+
+  /// Appends an entry; false, and nothing appended, when it is too long to be one.
+  static func append(
+    _ name: Span<UInt8>, _ status: FileStatus, _ note: EntryNote, _ encoded: [UInt8]?,
+    _ folder: RecordPlace?, to bytes: inout [UInt8]
+  ) -> Bool {
+    let total =
+      Self.name + name.count + (folder == nil ? 0 : RecordPlace.size) + (encoded?.count ?? 0)
+    guard name.count <= UInt16.max, total <= EntryPage.entryLimit else { return false }
+    LittleEndian.append(UInt32(total), to: &bytes)
+    LittleEndian.append(UInt16(name.count), to: &bytes)
+    bytes.append(status.kind.rawValue)
+    bytes.append(
+      EntryFlags(note, isStored: encoded != nil, hasFolder: folder != nil).rawValue)
+    LittleEndian.append(status.identity.inode, to: &bytes)
+    LittleEndian.append(status.size, to: &bytes)
+    LittleEndian.append(status.modified.seconds, to: &bytes)
+    LittleEndian.append(status.changed.seconds, to: &bytes)
+    LittleEndian.append(status.modified.nanoseconds, to: &bytes)
+    LittleEndian.append(status.changed.nanoseconds, to: &bytes)
+    LittleEndian.append(note.marks.rawValue, to: &bytes)
+    for index in name.indices { bytes.append(name[index]) }
+    folder?.append(to: &bytes)
+    if let encoded { bytes += encoded }
+    return true
+  }
+}
+
+/// What is true of an entry, a bit each.
+struct EntryFlags: OptionSet {
+  let rawValue: UInt8
+  static let isSettled = EntryFlags(rawValue: 1)
+  static let isStored = EntryFlags(rawValue: 2)
+  static let hasFolder = EntryFlags(rawValue: 4)
+  static let isLookedInto = EntryFlags(rawValue: 8)
+  static let isDatabase = EntryFlags(rawValue: 16)
+
+  static let all = EntryFlags(rawValue: 31)
+}
+
+extension EntryFlags {
+  init(_ note: EntryNote, isStored: Bool, hasFolder: Bool) {
+    self = []
+    if note.isSettled { insert(.isSettled) }
+    if isStored { insert(.isStored) }
+    if hasFolder { insert(.hasFolder) }
+    guard let isDatabase = note.isDatabase else { return }
+    insert(.isLookedInto)
+    if isDatabase { insert(.isDatabase) }
+  }
+}

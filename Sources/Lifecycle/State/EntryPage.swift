@@ -1,0 +1,58 @@
+internal import Codecs
+internal import SystemIO
+
+/// Entries one after another, in the order of their names' bytes.
+///
+/// All of them are checked once, so that looking at one needs no more checks.
+struct EntryPage: Sendable {
+  /// The bytes; what is before `start` is the record's own.
+  let bytes: [UInt8]
+  let start: Int
+  let count: Int
+
+  /// A page is closed when it has so many bytes.
+  static let size = 256 << 10
+  /// Longer entries are not kept: they cost a reading in each run.
+  static let entryLimit = 1 << 20
+
+  /// Takes the bytes from a place on; nothing when they are not whole entries in order.
+  init?(_ bytes: [UInt8], from start: Int) {
+    self.bytes = bytes
+    self.start = start
+    var (place, last, count) = (start, Range<Int>?.none, 0)
+    let span = bytes.span
+    while place < span.count {
+      guard let name = Self.name(of: span, at: place) else { return nil }
+      if let last, !Self.isAscending(span, last, name) { return nil }
+      place += Int(LittleEndian.integer(span, at: place, as: UInt32.self))
+      last = name
+      count += 1
+    }
+    self.count = count
+  }
+
+  /// Where the name of a whole and valid entry lies.
+  private static func name(of bytes: Span<UInt8>, at place: Int) -> Range<Int>? {
+    guard bytes.count - place >= EntryLayout.name else { return nil }
+    let length = Int(LittleEndian.integer(bytes, at: place, as: UInt32.self))
+    let name = Int(
+      LittleEndian.integer(bytes, at: place + EntryLayout.nameLength, as: UInt16.self))
+    let flags = EntryFlags(rawValue: bytes[place + EntryLayout.flags])
+    let fixed = EntryLayout.name + name + (flags.contains(.hasFolder) ? RecordPlace.size : 0)
+    guard length >= fixed, length <= bytes.count - place, EntryFlags.all.isSuperset(of: flags),
+      FileKind(rawValue: bytes[place + EntryLayout.kind]) != nil
+    else { return nil }
+    let start = place + EntryLayout.name
+    return start..<(start + name)
+  }
+
+  private static func isAscending(
+    _ bytes: Span<UInt8>, _ first: Range<Int>, _ second: Range<Int>
+  ) -> Bool {
+    for index in 0..<min(first.count, second.count) {
+      let (left, right) = (bytes[first.lowerBound + index], bytes[second.lowerBound + index])
+      if left != right { return left < right }
+    }
+    return first.count < second.count
+  }
+}

@@ -1,0 +1,49 @@
+internal import Codecs
+internal import SystemIO
+
+/// A state file that holds.
+struct KnownState: Sendable {
+  let file: RecordFile
+  let head: StateHead
+  let containers: [KnownContainer]
+
+  /// Opens the state in a file: by the newer of its heads whose table of containers is whole.
+  ///
+  /// - Throws: why there is none.
+  init(_ file: consuming Descriptor, _ key: StateKey, policy: Digest) throws(StateFault) {
+    let heads = Self.heads(file)
+    guard !heads.isEmpty else { throw StateFault("it is damaged, or of another version") }
+    guard heads.contains(where: { $0.key == key }) else {
+      throw StateFault("it is of another source or repository")
+    }
+    for head in heads where head.key == key {
+      guard let table = head.containers?.bytes(in: file),
+        let containers = ContainerTable.read(table, policy: policy)
+      else { continue }
+      self.head = head
+      self.containers = containers
+      self.file = RecordFile(file, end: max(head.end, StateHead.firstRecord))
+      return
+    }
+    throw StateFault("it is damaged")
+  }
+
+  /// The heads that are whole, the newest first.
+  private static func heads(_ file: borrowing Descriptor) -> [StateHead] {
+    var heads: [StateHead] = []
+    for place in StateHead.places {
+      guard let bytes = try? file.read(count: StateHead.size, at: place),
+        let head = StateHead(bytes)
+      else { continue }
+      heads.append(head)
+    }
+    return heads.sorted { $0.generation > $1.generation }
+  }
+}
+
+/// Why a state file is not used.
+struct StateFault: Error {
+  let reason: String
+
+  init(_ reason: String) { self.reason = reason }
+}

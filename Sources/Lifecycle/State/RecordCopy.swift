@@ -1,0 +1,53 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Copies folders' records from one file to another, with all that is below them.
+///
+/// A record that is damaged is not copied; the entry that named it goes without.
+struct RecordCopy {
+  private let source: RecordFile
+  private let target: RecordFile
+  private var open: [Level] = []
+
+  /// A folder in hand.
+  private struct Level {
+    var entries: EntryCursor
+    let tree: TreeReference?
+    var record: FolderRecord
+    /// The entry of the folder that is copied below it.
+    var waiting: KnownEntry?
+  }
+
+  init(from source: RecordFile, to target: RecordFile) {
+    self.source = source
+    self.target = target
+  }
+
+  /// Copies a folder; gives where its record is in the target.
+  mutating func copy(_ place: RecordPlace) -> RecordPlace? {
+    guard push(place) else { return nil }
+    while true {
+      let top = open.count - 1
+      if let entry = open[top].entries.next() {
+        open[top].waiting = entry
+        if let folder = entry.folder, push(folder) { continue }
+        open[top].record.keep(entry, folder: nil)
+      } else {
+        let level = open.removeLast()
+        let copied = level.record.write(tree: level.tree)
+        guard let parent = open.indices.last else { return copied }
+        if let entry = open[parent].waiting { open[parent].record.keep(entry, folder: copied) }
+      }
+    }
+  }
+
+  private mutating func push(_ place: RecordPlace) -> Bool {
+    guard let folder = FolderContents(source.read(place)) else { return false }
+    // What policy the marks are from stays in the table of containers.
+    open.append(
+      Level(
+        entries: EntryCursor(folder, source, hasSamePolicy: true), tree: folder.tree,
+        record: FolderRecord(target)))
+    return true
+  }
+}

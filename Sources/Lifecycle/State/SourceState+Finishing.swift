@@ -1,0 +1,96 @@
+public import Codecs
+internal import SystemIO
+
+extension SourceState {
+  /// Makes what this run recorded the state: after the snapshot is durable, and only then.
+  ///
+  /// - Parameters:
+  ///   - containers: those that the run stored; their records replace the earlier ones.
+  ///   - packs: those that the repository has and an index names, this run's among them.
+  ///   - keepingOthers: whether the run was over a part, so that the other containers' records stay.
+  /// - Throws: `failed` when it could not be written; then the state is the earlier one.
+  public func finish(
+    _ containers: [RecordedContainer], snapshot: Digest, packs: Set<Digest>,
+    keepingOthers: Bool = false
+  ) throws(LifecycleError) {
+    guard let records, let place else { return }
+    let paths = Set(containers.map(\.path))
+    let others = keepingOthers ? self.containers.filter { !paths.contains($0.path) } : []
+    let list = write(packs, to: records)
+    let rows =
+      containers.compactMap {
+        ContainerTable.Row($0, snapshot: snapshot, policy: policy, packs: list)
+      } + others.map { ContainerTable.Row($0, folder: $0.entry.folder, packs: $0.packs) }
+    do throws(SystemError) {
+      let head = try commit(ContainerTable.encode(rows), records, place)
+      if head.isWorthCompacting { try compact(head, records, place) }
+      if !keepingOthers, try place.folder.statusIfPresent(key.partial) != nil {
+        try place.folder.remove(key.partial)
+      }
+    } catch {
+      throw LifecycleError(
+        .failed, "the state of this source could not be kept: \(error)",
+        hint: "the snapshot is whole; the next run reads more than it need")
+    }
+  }
+
+  /// Writes the list of packs, unless it is there already.
+  private func write(_ packs: Set<Digest>, to records: RecordFile) -> RecordPlace {
+    let list = PackList.encode(packs)
+    let place = RecordPlace(of: list, at: 0)
+    if let same = containers.first(where: { $0.packs.moved(to: 0) == place }) {
+      return same.packs
+    }
+    return records.append(list) ?? .nowhere
+  }
+
+  /// Writes the table and the head; a new file gets its name.
+  private func commit(
+    _ table: [UInt8], _ records: RecordFile, _ place: StatePlace
+  ) throws(SystemError) -> StateHead {
+    let containers = records.append(table)
+    try records.flush()
+    var head = StateHead(key, program: program, end: records.end)
+    head.containers = containers
+    if let known {
+      head.generation = known.head.generation + 1
+      head.wholeSize = known.head.wholeSize
+    }
+    try write(head, records)
+    if known == nil { try name(place) }
+    return head
+  }
+
+  /// What no record points to any more is more than half of the file: writes it anew without.
+  private func compact(
+    _ head: StateHead, _ records: RecordFile, _ place: StatePlace
+  ) throws(SystemError) {
+    guard let table = head.containers.flatMap({ records.read($0) }),
+      let containers = ContainerTable.read(table, policy: policy)
+    else { return }
+    let target = RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
+    var copy = RecordCopy(from: records, to: target)
+    let rows = containers.map { container in
+      let folder = container.entry.folder.flatMap { copy.copy($0) }
+      let packs = records.read(container.packs).flatMap { target.append($0) }
+      return ContainerTable.Row(container, folder: folder, packs: packs ?? .nowhere)
+    }
+    var compacted = head
+    compacted.containers = target.append(ContainerTable.encode(rows))
+    try target.flush()
+    (compacted.end, compacted.wholeSize) = (target.end, target.end)
+    try write(compacted, target)
+    try name(place)
+  }
+
+  private func write(_ head: StateHead, _ file: RecordFile) throws(SystemError) {
+    try file.descriptor.write(head.encoded(), at: head.place)
+    try file.descriptor.sync()
+  }
+
+  /// Gives a whole new file the state's name.
+  private func name(_ place: StatePlace) throws(SystemError) {
+    try place.folder.rename(key.replacement, to: key.state, in: place.folder)
+    try place.folder.sync()
+  }
+}

@@ -1,0 +1,93 @@
+public import ArchiveStore
+public import Codecs
+public import SystemIO
+
+// State: what earlier backups of a source knew of each entry, so that nothing is read twice.
+//
+// A file of records on the backed-up host, one for each folder, a parent's entry pointing to its
+// children's records with their checksums. A run joins each folder's record with what is there by
+// the order of names, and appends records only of folders in which something changed; a head in
+// one of two places, written last, makes them the state. docs/state-file.md is the format.
+//
+// Guaranteed: whatever the files hold, a reader gives entries as some run wrote them, or nothing.
+// Not guaranteed: that they are there. A state that is lost or old costs readings; whether what it
+// says of contents still holds is for `ChangeRules` and the repository to say.
+
+/// The state of one source for one run, under the source's lock; the lock goes with it.
+///
+/// Several threads may ask and record. Recording never fails: what cannot be written is told once,
+/// by `finish`, and costs readings in the next run.
+public final class SourceState: Sendable {
+  let key: StateKey
+  let policy: Digest
+  let program: String
+  /// When the run began, by the clock of the file system that the state lies on.
+  public let clock: RunClock
+  /// Why what earlier runs left is not used, or nothing can be kept; empty when all is well.
+  public let remarks: [String]
+
+  /// The open folder of the repository's files, and the lock in it.
+  let place: StatePlace?
+  /// What the last finished run knew.
+  let known: KnownState?
+  /// Where this run's records go: behind those known, or into a new file.
+  let records: RecordFile?
+  let interrupted: InterruptedRun
+
+  init(_ opening: StateOpening) {
+    key = opening.key
+    policy = opening.policy
+    program = opening.program
+    clock = opening.clock
+    remarks = opening.remarks
+    known = opening.known
+    records = opening.records
+    interrupted = opening.interrupted
+    place = opening.place
+  }
+
+  /// The containers that earlier runs stored, in the order of their paths.
+  public var containers: [KnownContainer] { known?.containers ?? [] }
+
+  /// What is known of a container.
+  public func container(_ path: ByteString) -> KnownContainer? {
+    containers.first { $0.path == path }
+  }
+
+  /// Whether the repository has each pack that it had when a container was recorded.
+  public func arePacksThere(_ packs: Set<Digest>, for container: KnownContainer) -> Bool {
+    guard let list = known?.file.read(container.packs) else { return false }
+    return PackList.isWithin(packs, list)
+  }
+
+  /// What is known of a folder.
+  ///
+  /// - Parameter entry: what is known of the folder as an entry of its parent, or a container's root.
+  public func folder(_ entry: KnownEntry?, key: FolderKey) -> KnownFolder {
+    folder(at: entry?.folder, hasSamePolicy: entry?.hasSamePolicy ?? false, key: key)
+  }
+
+  /// What is known of a folder whose record is at a place, or that has none.
+  func folder(at place: RecordPlace?, hasSamePolicy: Bool, key: FolderKey) -> KnownFolder {
+    KnownFolder(
+      known?.file, place, hasSamePolicy: hasSamePolicy, interrupted.entries(of: key))
+  }
+
+  // MARK: - Recording
+
+  /// Begins a folder's record.
+  public func makeRecord() -> FolderRecord { FolderRecord(records) }
+
+  /// Writes a folder's record, for the folder's own entry; nothing when it cannot be kept.
+  ///
+  /// - Parameter tree: the folder's stored tree.
+  public func write(_ record: consuming FolderRecord, tree: TreeReference?) -> RecordPlace? {
+    record.write(tree: tree)
+  }
+
+  /// Begins the notes of what is read of a folder, for the next run if this one is interrupted.
+  public func makeNotes(_ key: FolderKey) -> ReadingNotes { ReadingNotes(interrupted, key) }
+
+  /// Makes the notes that were handed over durable: after the repository's own checkpoint.
+  public func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
+}

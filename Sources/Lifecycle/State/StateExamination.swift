@@ -1,0 +1,82 @@
+internal import Codecs
+internal import SystemIO
+
+/// Bytes read as a state file would be, whoever wrote them: every entry is looked at in full.
+public enum StateExamination {
+  /// Reads the bytes of a whole file as a state and as an interrupted run's; gives how many entries
+  /// they hold.
+  public static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
+    let policy = Blake2b.hash([])
+    var count = 0
+    if let file = try? Descriptor.inMemory(bytes),
+      let known = try? KnownState(file, key, policy: policy)
+    {
+      var walk = Walk(file: known.file)
+      for container in known.containers { walk.take(container.entry) }
+      count += walk.run()
+    }
+    if let file = try? Descriptor.inMemory(bytes) {
+      let run = InterruptedRun(file, policy: policy)
+      for folder in run.folders {
+        for cursor in run.entries(of: folder) { count += look(cursor) }
+      }
+    }
+    return count
+  }
+
+  /// Reads bytes as a record of each kind, without a checksum, which would keep all damage out;
+  /// gives how many entries they hold.
+  public static func examineRecord(_ bytes: [UInt8]) -> Int {
+    var count = 0
+    if let folder = FolderContents(bytes) {
+      count += folder.pages.count
+      if let page = EntryPage(bytes, from: FolderLayout.header) { count += look(page) }
+    }
+    if let page = EntryPage(bytes, from: 0) { count += look(page) }
+    let containers = ContainerTable.read(bytes, policy: Blake2b.hash([])) ?? []
+    for container in containers { look(container.entry) }
+    return count + containers.count + (StateHead(bytes) == nil ? 0 : 1)
+  }
+
+  private static func look(_ page: EntryPage) -> Int {
+    look(EntryCursor(interrupted: page, hasSamePolicy: true))
+  }
+
+  private static func look(_ cursor: EntryCursor) -> Int {
+    var (cursor, count) = (cursor, 0)
+    while let entry = cursor.next() {
+      look(entry)
+      count += 1
+    }
+    return count
+  }
+
+  /// Reads all fields of an entry.
+  private static func look(_ entry: KnownEntry) {
+    _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isSettled)
+    _ = (entry.marks, entry.isDatabase, entry.name, entry.folder, entry.entry)
+  }
+
+  /// All folders of a state, each record once.
+  private struct Walk {
+    let file: RecordFile
+    var open: [RecordPlace] = []
+    var seen: Set<RecordPlace> = []
+    var count = 0
+
+    mutating func take(_ entry: KnownEntry) {
+      look(entry)
+      count += 1
+      if let folder = entry.folder, seen.insert(folder).inserted { open.append(folder) }
+    }
+
+    mutating func run() -> Int {
+      while let place = open.popLast() {
+        guard let folder = FolderContents(file.read(place)) else { continue }
+        var cursor = EntryCursor(folder, file, hasSamePolicy: true)
+        while let entry = cursor.next() { take(entry) }
+      }
+      return count
+    }
+  }
+}

@@ -1,0 +1,27 @@
+public import Codecs
+internal import SystemIO
+
+/// What a state file belongs to: one source of backups, in one repository.
+public struct StateKey: Hashable, Sendable {
+  /// The repository's id.
+  public let repository: Digest
+  /// What tells this source from every other (docs/state-file.md, "Names").
+  public let source: Digest
+
+  /// Makes a key.
+  public init(repository: Digest, source: Digest) {
+    self.repository = repository
+    self.source = source
+  }
+
+  /// The folder of the repository's files, below the cache's.
+  func folder(in cache: ByteString) -> ByteString {
+    cache.appending("sandboxctl").appending(ByteString(repository.hex))
+  }
+
+  var state: ByteString { ByteString(source.hex + ".state") }
+  var partial: ByteString { ByteString(source.hex + ".partial") }
+  /// The state while it is written anew.
+  var replacement: ByteString { ByteString(source.hex + ".state.new") }
+  var lock: ByteString { ByteString(source.hex + ".lock") }
+}

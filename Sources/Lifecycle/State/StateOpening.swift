@@ -1,0 +1,128 @@
+public import Codecs
+public import SystemIO
+
+/// What is opened for a run, step by step; each step that fails leaves a remark and goes without.
+struct StateOpening {
+  let key: StateKey
+  let policy: Digest
+  let program: String
+  let clock: RunClock
+  let remarks: [String]
+  var place: StatePlace?
+  var known: KnownState?
+  var records: RecordFile?
+  let interrupted: InterruptedRun
+}
+
+extension SourceState {
+  /// Takes the source's lock and opens what earlier runs left.
+  ///
+  /// What is damaged, another user's or of another source is not used, which a remark says; where
+  /// there is no place for a state at all the run goes without.
+  ///
+  /// - Parameters:
+  ///   - cache: the folder of caches, as `Host.cacheFolder`.
+  ///   - policy: the digest of the policy that classifies in this run.
+  ///   - program: the program and its version.
+  /// - Throws: `busy` when another run of the same source is going on.
+  public static func open(
+    _ key: StateKey, in cache: ByteString?, policy: Digest, program: String
+  ) throws(LifecycleError) -> SourceState {
+    guard let cache else {
+      return .absent(key, policy, program, "there is no folder for caches")
+    }
+    do throws(SystemError) {
+      let place = try StatePlace(key, in: cache)
+      return SourceState(StateOpening(place, key, policy, program))
+    } catch {
+      if error.isBusy { throw .anotherRun(error) }
+      return .absent(key, policy, program, error.description)
+    }
+  }
+
+  /// A state that is not there and is not kept.
+  static func absent(
+    _ key: StateKey, _ policy: Digest, _ program: String, _ remark: String
+  ) -> SourceState {
+    SourceState(StateOpening(key, policy, program, remark))
+  }
+}
+
+extension LifecycleError {
+  static func anotherRun(_ error: SystemError) -> LifecycleError {
+    LifecycleError(
+      .busy, "cannot back up: another backup of the same source is going on (\(error.path))",
+      hint: "wait until it has ended")
+  }
+}
+
+extension StateOpening {
+  fileprivate init(_ key: StateKey, _ policy: Digest, _ program: String, _ remark: String) {
+    self.init(
+      key: key, policy: policy, program: program, clock: RunClock(start: Host.now()),
+      remarks: [remark], interrupted: InterruptedRun(nil, policy: policy))
+  }
+
+  fileprivate init(
+    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ program: String
+  ) {
+    var remarks: [String] = []
+    let start = (try? place.time(key)) ?? Host.now()
+    let known = Self.known(place, key, policy, &remarks)
+    let records = known?.file ?? Self.newFile(place, key, &remarks)
+    let interrupted = Self.interrupted(place, key, policy, program, &remarks)
+    self.init(
+      key: key, policy: policy, program: program,
+      clock: RunClock(start: min(start, Host.now())), remarks: remarks, place: place,
+      known: known, records: records, interrupted: interrupted)
+  }
+
+  private static func known(
+    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ remarks: inout [String]
+  ) -> KnownState? {
+    do {
+      switch try place.open(key.state) {
+      case .absent: return nil
+      case .refused(let reason): throw StateFault(reason)
+      case .open(let file): return try KnownState(file, key, policy: policy)
+      }
+    } catch let fault as StateFault {
+      remarks.append("the state '\(place.path(key.state))' is not used: \(fault.reason)")
+    } catch {
+      remarks.append("the state is not used: \(error)")
+    }
+    return nil
+  }
+
+  private static func newFile(
+    _ place: StatePlace, _ key: StateKey, _ remarks: inout [String]
+  ) -> RecordFile? {
+    do throws(SystemError) {
+      return RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
+    } catch {
+      remarks.append("no state can be kept: \(error)")
+      return nil
+    }
+  }
+
+  /// Opens what an interrupted run left, or begins the file for this one.
+  private static func interrupted(
+    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ program: String,
+    _ remarks: inout [String]
+  ) -> InterruptedRun {
+    do throws(SystemError) {
+      if case .open(let file) = try place.open(key.partial),
+        let head = StateHead(try file.read(count: StateHead.size, at: 0)), head.key == key
+      {
+        return InterruptedRun(file, policy: policy)
+      }
+      let file = try place.create(key.partial)
+      let head = StateHead(key, program: program, end: UInt64(StateHead.size))
+      try file.write(head.encoded(), at: 0)
+      return InterruptedRun(file, policy: policy)
+    } catch {
+      remarks.append("an interrupted run will begin anew: \(error)")
+      return InterruptedRun(nil, policy: policy)
+    }
+  }
+}

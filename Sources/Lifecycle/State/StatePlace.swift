@@ -1,0 +1,55 @@
+internal import Codecs
+internal import SystemIO
+
+/// The folder of a source's state files, with the source's lock held.
+final class StatePlace: Sendable {
+  let folder: Folder
+  private let lock: FileLock
+
+  /// Opens the folder, making it if need be, and takes the lock.
+  ///
+  /// - Throws: an error for which `isBusy` holds when another run has it.
+  init(_ key: StateKey, in cache: ByteString) throws(SystemError) {
+    folder = try Folder.make(path: key.folder(in: cache), permissions: 0o700)
+    lock = try FileLock(key.lock, in: folder)
+  }
+
+  /// The path of a file, for messages.
+  func path(_ name: ByteString) -> ByteString { folder.path.appending(name) }
+
+  /// The time by the clock of the file system that the files are on.
+  func time(_ key: StateKey) throws(SystemError) -> Timestamp {
+    let file = try folder.openOrCreate(key.lock, permissions: 0o600)
+    try file.write([0], at: 0)
+    return try file.status().modified
+  }
+
+  /// Opens a file for reading and appending.
+  func open(_ name: ByteString) throws(SystemError) -> StateFile {
+    guard let status = try folder.statusIfPresent(name) else { return .absent }
+    guard status.kind == .file else { return .refused("it is no file") }
+    let file = try folder.openOrCreate(name, permissions: 0o600)
+    if let refusal = Self.refusal(try file.status()) { return .refused(refusal) }
+    return .open(file)
+  }
+
+  /// Why a file cannot be this user's own state.
+  private static func refusal(_ status: FileStatus) -> String? {
+    if status.kind != .file { return "it is no file" }
+    if status.user != Host.userID { return "it is another user's" }
+    return status.permissions & 0o022 == 0 ? nil : "other users may write to it"
+  }
+
+  /// Begins a new file in the place of what is there.
+  func create(_ name: ByteString) throws(SystemError) -> Descriptor {
+    if try folder.statusIfPresent(name) != nil { try folder.remove(name) }
+    return try folder.create(name, permissions: 0o600)
+  }
+}
+
+/// What stands at a state file's name.
+enum StateFile: ~Copyable {
+  case absent
+  case refused(String)
+  case open(Descriptor)
+}

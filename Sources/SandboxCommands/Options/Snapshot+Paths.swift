@@ -1,0 +1,85 @@
+internal import ArchiveStore
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+extension Snapshot {
+  /// The logical path that a user means: a logical one, one in an app's data, or an absolute one of
+  /// the device; empty for the whole snapshot.
+  func logicalPath(_ path: ByteString) throws -> ByteString {
+    if path.isAbsolute { return try logicalPath(ofReal: path) }
+    let parts = path.components
+    guard let first = parts.first else { return "" }
+    if ["apps", "groups", "folders"].contains(first) { return Self.joined(parts) }
+    let app = try app(first)
+    return Self.joined(["apps", ByteString(app.identifier), "data"] + parts.dropFirst())
+  }
+
+  /// An absolute path as it was written, or, where it is there, as it is without links.
+  private func logicalPath(ofReal path: ByteString) throws -> ByteString {
+    let parts = path.components.filter { $0 != "." }
+    let written = ByteString("/").appending(Self.joined(parts))
+    for candidate in [written, try? Host.realPath(path)].compactMap({ $0 }) {
+      if let logical = inContainer(candidate) { return logical }
+      if candidate == device.root { return "" }
+    }
+    throw LifecycleError(
+      .notFound,
+      "cannot find '\(path)' in the snapshot: it lies in no container of the device "
+        + "'\(device.root)'",
+      hint: "'sandboxctl ls' shows logical paths, which have no slash at the beginning")
+  }
+
+  private func inContainer(_ path: ByteString) -> ByteString? {
+    let around = device.containers.filter { path.isWithin($0.realPath) }
+    guard let container = around.max(by: { $0.realPath.count < $1.realPath.count }) else {
+      return nil
+    }
+    return container.path.appending(
+      ByteString(path.bytes.dropFirst(container.realPath.count).drop { $0 == 0x2f }))
+  }
+
+  /// The app of a name: its identifier, else the last component of it or the display name, in any
+  /// case of letters, when only one app has it.
+  private func app(_ name: ByteString) throws -> AppRecord {
+    if let app = apps.first(where: { ByteString($0.identifier) == name }) { return app }
+    let found = apps.filter { app in name.utf8.map(app.isCalled) ?? false }
+    guard let app = found.first else {
+      let hint =
+        apps.isEmpty
+        ? "logical paths begin with 'apps', 'groups' or 'folders'"
+        : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
+          + Self.listed(apps.map(\.identifier))
+      throw LifecycleError(
+        .notFound, "cannot find '\(name)' in the snapshot: it is no app of it", hint: hint)
+    }
+    guard found.count == 1 else {
+      throw LifecycleError(
+        .notFound,
+        "'\(name)' is not clear: several apps are called so: "
+          + Self.listed(found.map(\.identifier)), hint: "give the whole identifier")
+    }
+    return app
+  }
+
+  private static func joined(_ parts: [ByteString]) -> ByteString {
+    ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  /// The first few of some names, in quotes.
+  private static func listed(_ names: [String]) -> String {
+    let shown = names.prefix(5).map { "'\(ByteString($0))'" }.joined(separator: ", ")
+    return names.count > 5 ? "\(shown) and \(names.count - 5) more" : shown
+  }
+}
+
+extension AppRecord {
+  /// Whether a user who says this may mean the app: its identifier, the last component of it or its
+  /// display name, in any case of letters.
+  func isCalled(_ text: String) -> Bool {
+    let wanted = text.lowercased()
+    let id = identifier.lowercased()
+    return id == wanted || id.split(separator: ".").last.map(String.init) == wanted
+      || name?.lowercased() == wanted
+  }
+}

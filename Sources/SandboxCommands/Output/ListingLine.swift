@@ -1,0 +1,128 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// Lines of a listing of entries, put together as bytes: a listing may have millions.
+struct ListingLine {
+  /// Names of owners and groups, where owners are to be shown.
+  private let names: OwnerNames?
+  private(set) var bytes: [UInt8] = []
+
+  /// Mode, size, time and path; with `names` owner and group, too, sizes in bytes and seconds.
+  init(names: OwnerNames? = nil) { self.names = names }
+
+  /// Makes the line of an entry, with a note at its end.
+  mutating func set(_ entry: TreeEntry, at path: ByteString, note: String = "") {
+    bytes.removeAll(keepingCapacity: true)
+    appendMode(of: entry)
+    if let names {
+      append(names.user(entry.owner), width: 9, isRight: false)
+      append(names.group(entry.group), width: 9, isRight: false)
+    }
+    append(size(of: entry), width: names == nil ? 9 : 12, isRight: true)
+    appendBlanks(2)
+    appendTime(of: entry)
+    appendBlanks(2)
+    path.appendShown(to: &bytes)
+    switch entry.node {
+    case .directory: bytes.append(UInt8(ascii: "/"))
+    case .symlink(let target):
+      bytes += Array(" -> ".utf8)
+      target.appendShown(to: &bytes)
+    default: break
+    }
+    bytes.append(contentsOf: note.utf8)
+    bytes.append(UInt8(ascii: "\n"))
+  }
+
+  private mutating func appendBlanks(_ count: Int) {
+    for _ in 0..<count { bytes.append(UInt8(ascii: " ")) }
+  }
+
+  private mutating func append(_ text: String, width: Int, isRight: Bool) {
+    appendBlanks(2)
+    let blanks = max(0, width - text.utf8.count)
+    if isRight { appendBlanks(blanks) }
+    bytes.append(contentsOf: text.utf8)
+    if !isRight { appendBlanks(blanks) }
+  }
+
+  private func size(of entry: TreeEntry) -> String {
+    switch entry.node {
+    case .file(let content): names == nil ? Sizes.text(content.size) : "\(content.size)"
+    case .characterDevice(let number), .blockDevice(let number): "\(number.major),\(number.minor)"
+    default: ""
+    }
+  }
+
+  /// The folders above containers exist in snapshots only, and bear no time.
+  private mutating func appendTime(of entry: TreeEntry) {
+    let start = bytes.count
+    let width = names == nil ? 16 : 19
+    if entry.isOfDevice { Times.append(entry.modified, seconds: names != nil, to: &bytes) }
+    appendBlanks(max(0, start + width - bytes.count))
+  }
+
+  private mutating func appendMode(of entry: TreeEntry) {
+    let start = bytes.count
+    bytes.append(entry.kindLetter)
+    for (place, letter) in "rwxrwxrwx".utf8.enumerated() {
+      let isSet = entry.permissions & (0o400 >> UInt16(place)) != 0
+      bytes.append(isSet ? letter : UInt8(ascii: "-"))
+    }
+    for (bit, place, letter) in [(UInt16(0o4000), 3, "s"), (0o2000, 6, "s"), (0o1000, 9, "t")]
+    where entry.permissions & bit != 0 {
+      let lower = letter.utf8.first ?? 0
+      let canRun = bytes[start + place] == UInt8(ascii: "x")
+      bytes[start + place] = canRun ? lower : lower & ~0x20
+    }
+  }
+}
+
+/// The names that numbers of owners and groups had when a snapshot was made.
+struct OwnerNames {
+  private let users: [UInt32: String]
+  private let groups: [UInt32: String]
+
+  init(_ snapshot: Snapshot) {
+    users = Self.table(snapshot.users)
+    groups = Self.table(snapshot.groups)
+  }
+
+  private static func table(_ records: [NameRecord]) -> [UInt32: String] {
+    Dictionary(
+      records.map { ($0.id, ByteString($0.name).description) }, uniquingKeysWith: { $1 })
+  }
+
+  /// The name, or the number where there is none.
+  func user(_ id: UInt32) -> String { users[id] ?? "\(id)" }
+
+  /// The name, or the number where there is none.
+  func group(_ id: UInt32) -> String { groups[id] ?? "\(id)" }
+}
+
+extension ByteString {
+  /// Appends the bytes as they are shown to people.
+  fileprivate func appendShown(to buffer: inout [UInt8]) {
+    buffer.append(contentsOf: description.utf8)
+  }
+}
+
+extension TreeEntry {
+  /// The kind as `ls` writes it.
+  fileprivate var kindLetter: UInt8 {
+    switch node {
+    case .file: UInt8(ascii: "-")
+    case .directory: UInt8(ascii: "d")
+    case .symlink: UInt8(ascii: "l")
+    case .fifo: UInt8(ascii: "p")
+    case .socket: UInt8(ascii: "s")
+    case .characterDevice: UInt8(ascii: "c")
+    case .blockDevice: UInt8(ascii: "b")
+    }
+  }
+
+  /// Whether the entry was on a device: the folders above containers exist in snapshots only, and
+  /// bear no time.
+  fileprivate var isOfDevice: Bool { modified != Timestamp(seconds: 0) }
+}

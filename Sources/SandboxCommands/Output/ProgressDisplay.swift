@@ -1,0 +1,112 @@
+internal import Lifecycle
+internal import SystemIO
+
+/// Shows on standard error how far an operation is, by a thread of its own, till it is ended.
+///
+/// On a terminal one line is drawn over and over, at most ten times a second; elsewhere a line is
+/// written each minute if that is wanted. SIGUSR1 writes a line once, wherever. Whoever writes to
+/// standard error besides ends the display first.
+final class ProgressDisplay {
+  private let thread: Workers
+  private let isEnded: StopFlag
+
+  /// What is shown, and how often.
+  enum Manner: Sendable {
+    case line
+    case eachMinute
+    /// Only when it is asked for.
+    case onRequest
+  }
+
+  /// Begins to show what the counters say.
+  init(_ counters: ProgressCounters, _ manner: Manner) throws {
+    try StopSignals.watch()
+    thread = try Workers(count: 1, capacity: 1, name: "progress")
+    let flag = StopFlag()
+    isEnded = flag
+    thread.submit {
+      var drawing = ProgressDrawing(manner, counters)
+      while !flag.isSet { drawing.step(counters) }
+      drawing.erase()
+    }
+  }
+
+  /// Ends the display; the line is erased.
+  func end() {
+    isEnded.set()
+    StopSignals.wake()
+    thread.finish()
+  }
+
+  deinit { end() }
+}
+
+/// What the display's thread does.
+private struct ProgressDrawing {
+  private let errors = StandardStream.errors()
+  private let manner: ProgressDisplay.Manner
+  private var text = ProgressText()
+  private var isDrawn = false
+  private var next: Double
+
+  /// Seconds between two looks.
+  private static let interval = 0.1
+  private static let minute = 60.0
+
+  init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
+    // A terminal that does not say how wide it is cannot be drawn on.
+    self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
+    next = Host.monotonicSeconds() + Self.interval
+    if manner == .eachMinute { next += Self.minute }
+    text.take(counters.progress, at: Host.monotonicSeconds())
+  }
+
+  /// Waits for what comes next and shows it.
+  mutating func step(_ counters: ProgressCounters) {
+    // A second at most, should it not be woken.
+    let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
+    let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
+    text.take(counters.progress, at: Host.monotonicSeconds())
+    switch event {
+    case .ask: write(text.line)
+    case .stop: write("stopping: what is begun is brought to an end; a second signal ends at once")
+    case .woken: break
+    case .nothing: show()
+    }
+  }
+
+  private mutating func show() {
+    let now = Host.monotonicSeconds()
+    guard manner != .onRequest, now >= next else { return }
+    if manner == .line {
+      next = now + Self.interval
+      draw()
+    } else {
+      next = now + Self.minute
+      write(text.line)
+    }
+  }
+
+  private mutating func draw() {
+    // One column stays free: a full line would wrap on some terminals.
+    guard let columns = errors.columns else { return }
+    put("\r\(text.line(columns: columns - 1))\u{1B}[K")
+    isDrawn = true
+  }
+
+  private mutating func write(_ line: String) {
+    erase()
+    put("sandboxctl: \(line)\n")
+  }
+
+  mutating func erase() {
+    if isDrawn { put("\r\u{1B}[K") }
+    isDrawn = false
+  }
+
+  /// Where standard error is gone there is nobody to tell.
+  private func put(_ text: String) {
+    try? errors.write(text)
+    try? errors.flush()
+  }
+}

@@ -1,0 +1,56 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Lifecycle
+internal import SystemIO
+
+extension RestoreTotals {
+  var json: JSON {
+    [
+      "files": .integer(Int64(files)), "folders": .integer(Int64(folders)),
+      "links": .integer(Int64(links)), "specials": .integer(Int64(specials)),
+      "bytes": .integer(Int64(clamping: bytes)),
+    ]
+  }
+}
+
+extension RestorePlan {
+  /// What both the plan and the report say of what was asked for.
+  fileprivate var head: [JSON.Member] {
+    [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
+      + JSON.path(request.target, named: "target")
+      + [
+        JSON.Member("overwrite", request.overwrite.map { .string($0.rawValue) } ?? .null),
+        JSON.Member("delete", .bool(request.deletes)),
+      ]
+  }
+
+  /// The plan as `restore --dry-run --json` tells it.
+  var json: JSON {
+    .object(
+      head + [
+        JSON.Member("restores", creates.json), JSON.Member("replaces", replaces.json),
+        JSON.Member("leaves", leaves.json), JSON.Member("deletes", deletes.json),
+        JSON.Member("replaced", .array(replacedPaths.map { .object(JSON.path($0)) })),
+        JSON.Member("deleted", .array(deletedPaths.map { .object(JSON.path($0)) })),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
+        JSON.Member("failed", .array(blocked.map(\.json))),
+        JSON.Member("not_deleted", .array(spared.map(\.json))),
+      ])
+  }
+}
+
+extension RestoreReport {
+  /// The report as `restore --json` tells it.
+  func json(_ plan: RestorePlan) -> JSON {
+    .object(
+      plan.head + [
+        JSON.Member("restored", restored.json), JSON.Member("left", left.json),
+        JSON.Member("deleted", deleted.json),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("not_deleted", .array(spared.map(\.json))),
+        JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}

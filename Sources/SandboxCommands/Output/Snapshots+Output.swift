@@ -1,0 +1,48 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Lifecycle
+internal import SystemIO
+
+extension [SnapshotID] {
+  /// The snapshots behind something that they have: `  (83023a3e, fb294b20 and 3 more)`.
+  var shortNames: String {
+    let names = prefix(3).map { String($0.hex.prefix(8)) }.joined(separator: ", ")
+    return "  (\(names)\(count > 3 ? " and \(Sizes.count(count - 3)) more" : ""))"
+  }
+
+  /// The ids as JSON.
+  var json: JSON { .array(map { .string($0.hex) }) }
+}
+
+extension Repository {
+  /// The snapshots that are named, or all when none is.
+  func snapshots(named names: [SnapshotName]) throws -> SnapshotListing {
+    var listing = try snapshots()
+    if names.isEmpty { return listing }
+    listing.snapshots = try names.map { try $0.find(in: self) }
+    listing.damaged = []
+    return listing
+  }
+}
+
+extension TreeEntry {
+  /// The entry as a line of `find --json`.
+  func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
+    .object(JSON.path(path) + jsonMembers + [JSON.Member("snapshots", snapshots.map(\.id).json)])
+  }
+}
+
+extension PathVersion {
+  /// The version as a line of `versions --json`.
+  var json: JSON {
+    var members = JSON.path(path) + entry.jsonMembers
+    if let content = entry.contentID {
+      members.append(JSON.Member("content", .string(content.hex)))
+    }
+    let snapshots = snapshots.map { stored -> JSON in
+      ["id": .string(stored.id.hex), "time": .string(stored.snapshot.time.rfc3339)]
+    }
+    members.append(JSON.Member("snapshots", .array(snapshots)))
+    return .object(members)
+  }
+}

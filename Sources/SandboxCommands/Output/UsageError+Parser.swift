@@ -1,0 +1,25 @@
+internal import ArgumentParser
+internal import PolicyEngine
+internal import SystemIO
+
+extension UsageError {
+  /// A mistake that the parser of the command line found, in this program's form: what is wrong,
+  /// begun small and without a full stop, and as the hint what the parser advises and which help
+  /// shows more.
+  init(parser message: String, _ fullMessage: String) {
+    let parts = message.split(separator: ". ", maxSplits: 1).map { Self.begunSmall($0) }
+    let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
+    let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
+    let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
+    self.init(parts.first ?? message, hint: advice + help)
+  }
+
+  private static func begunSmall(_ sentence: Substring) -> String {
+    let text = sentence.last == "." ? sentence.dropLast() : sentence
+    // A word in capitals is a name, as PATH.
+    guard let first = text.first, text.dropFirst().first?.isLowercase == true else {
+      return String(text)
+    }
+    return first.lowercased() + text.dropFirst()
+  }
+}

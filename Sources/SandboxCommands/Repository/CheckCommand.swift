@@ -1,0 +1,82 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import SystemIO
+
+/// `sandboxctl check`: whether everything in a repository is as it was written.
+struct CheckCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "check",
+      abstract: "Check a repository for damage, and tell what it costs",
+      usage: "sandboxctl check [--read-data | --read-data-subset <part>] [<options>]",
+      discussion: """
+        Reads every snapshot, every folder in them and the index, and finds whether all packs that \
+        hold their data are there. With --read-data every pack is read to its last byte, too, and \
+        each piece of a file is held against its checksum.
+
+        Exit status 13 says that something is damaged: each damaged object is named, then each path \
+        that cannot be restored from which snapshots. All else can still be restored. Remarks (what \
+        an interrupted backup left) are no damage.
+
+        With --json each finding is a line: finding (damage, cost, remark), object or path and \
+        snapshots, reason. The last line is the summary.
+
+        \(Examples.text([
+          "sandboxctl check --repo repo", "sandboxctl check --read-data --repo repo",
+          "sandboxctl check --read-data-subset 1/4 --repo repo",
+        ]))
+        """)
+  }
+
+  @Flag(help: "Read all data, too.")
+  var readData = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Read a part of the data: 10% chosen by chance, or 2/7 for the second of seven groups that "
+        + "together are all.", valueName: "part"))
+  var readDataSubset: String?
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let reading = try reading()
+    let check = RepositoryCheck(
+      try repository.open().repository, reading: reading, workers: Host.processors)
+    let report = try check.run { finding in
+      if output.json {
+        try console.result(finding.json)
+      } else if !output.quiet || finding.isDamage {
+        try console.result(finding.text)
+      }
+    }
+    if output.json {
+      try console.result(report.json)
+    } else if !output.quiet {
+      for line in report.lines(reading) { try console.result(line) }
+    }
+    return report.damaged == 0 && report.costs == 0 ? .done : .damaged
+  }
+
+  private func reading() throws -> CheckReading {
+    guard let part = readDataSubset else { return readData ? .everything : .trees }
+    if readData {
+      throw UsageError(
+        "'--read-data' and '--read-data-subset' exclude each other", hint: "give one of them")
+    }
+    let numbers = part.split(separator: "/", omittingEmptySubsequences: false).map { Int($0) }
+    if numbers.count == 2, let group = numbers[0], let count = numbers[1],
+      (1...65_536).contains(count), (1...count).contains(group)
+    {
+      return .group(group, count: count)
+    }
+    if part.hasSuffix("%"), let percent = Double(part.dropLast()), percent > 0, percent <= 100 {
+      return .fraction(percent / 100)
+    }
+    throw UsageError(
+      "'\(ByteString(part))' is no part of the data",
+      hint: "write it as '10%', or as '2/7' for the second of seven groups")
+  }
+}

@@ -1,0 +1,104 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import SystemIO
+
+/// `sandboxctl dump SNAP:PATH`: a stored file, or a folder as an archive, to standard output.
+struct DumpCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "dump",
+      abstract: "Write a stored file, or a folder as an archive, to standard output",
+      usage: "sandboxctl dump <snap[:path]> [--tar] [<options>]",
+      discussion: """
+        \(SnapshotPath.help)
+
+        A file's bytes are written as they were. A folder is written as a POSIX tar archive of what \
+        is in it, which 'tar -x' gives back with owners, times to the nanosecond, links, devices and \
+        (with --xattrs) attributes; an archive is never written to a terminal. Everything is verified \
+        before it is written: what is damaged is left out and named, and the exit status is 13.
+
+        A database in use keeps what was written last in a log beside it (-wal, -journal). Where \
+        there is one it is named on standard error, and --tar writes both.
+
+        \(Examples.text([
+          "sandboxctl dump latest:apps --repo repo > apps.tar",
+          "sandboxctl dump latest:groups --repo repo | tar -t",
+        ]))
+        """)
+  }
+
+  @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
+  var what: String
+
+  @Flag(help: "Write an archive of a file, too; a database's log is in it.")
+  var tar = false
+
+  @Flag(name: .shortAndLong, help: "Say nothing of logs and of what an archive cannot hold.")
+  var quiet = false
+
+  @OptionGroup var repository: RepositoryOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let place = try SnapshotPath(what)
+    let repository = try repository.open().repository
+    let stored = try place.find(in: repository)
+    let top = try place.logicalPath(in: stored.snapshot)
+    let reader = try repository.beginCachedReading()
+    let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
+    switch try reader.source(top, in: stored) {
+    case .single(let entry) where !tar:
+      try tellOfLogs(top, stored, reader, console)
+      try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
+      return .done
+    case .single(let entry):
+      try refuseTerminal(console)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink)
+      let others = try reader.sidecars(of: top, in: stored)
+      for (path, entry) in [(top, entry)] + others {
+        if let name = path.lastComponent { try dump.write(entry, as: name) }
+      }
+      return try finish(dump, console)
+    case .folder(let tree, _):
+      try refuseTerminal(console)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink)
+      try dump.write(tree)
+      return try finish(dump, console)
+    }
+  }
+
+  private func refuseTerminal(_ console: Console) throws {
+    guard console.isTerminal else { return }
+    throw UsageError(
+      "cannot write an archive to a terminal",
+      hint: "send it on: 'sandboxctl dump … | tar -t', or '> archive.tar'")
+  }
+
+  private func content(of entry: TreeEntry, at path: ByteString) throws -> Content {
+    if case .file(let content) = entry.node { return content }
+    throw LifecycleError(
+      .failed, "cannot write the bytes of '\(path)': it is a \(entry.kindName)",
+      hint: "'--tar' writes it as an archive")
+  }
+
+  private func tellOfLogs(
+    _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader, _ console: Console
+  ) throws {
+    if quiet { return }
+    for (log, _) in try reader.sidecars(of: path, in: stored) {
+      console.note("the database's log '\(log)' is not in this: '--tar' writes both")
+    }
+  }
+
+  private func finish(
+    _ dump: ArchiveDump, _ console: Console
+  ) throws -> ExitStatus {
+    try dump.finish()
+    for remark in dump.damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
+    if !quiet {
+      for remark in dump.unfit { console.note("\(remark.path): \(remark.remark)") }
+    }
+    return dump.damaged.isEmpty ? .done : .damaged
+  }
+}

@@ -1,0 +1,61 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import SystemIO
+
+/// `sandboxctl stats [SNAP]`: what takes how much.
+struct StatsCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "stats",
+      abstract: "Tell how much the snapshots hold and what storing them takes",
+      usage: "sandboxctl stats [<snap>] [<options>]",
+      discussion: """
+        Of the whole repository: what all snapshots hold together, what is distinct in that, and \
+        what is stored, with the ratios that deduplication and compression give. Of one snapshot: \
+        files and bytes of each app (group, folder) and data class.
+
+        With --json the answer is one object; for a snapshot with rows of owner, class, files and \
+        bytes.
+
+        \(Examples.text([
+          "sandboxctl stats --repo repo", "sandboxctl stats latest --repo repo",
+        ]))
+        """)
+  }
+
+  @Argument(help: ArgumentHelp("The snapshot to count, and not the repository.", valueName: "snap"))
+  var snapshot: String?
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let name = try snapshot.map(SnapshotName.init)
+    let repository = try repository.open().repository
+    if let name { return try count(name.find(in: repository), repository, console) }
+    let statistics = try repository.statistics()
+    if output.json {
+      try console.result(statistics.json)
+    } else {
+      for line in statistics.lines { try console.result(line) }
+    }
+    return .done
+  }
+
+  private func count(
+    _ stored: StoredSnapshot, _ repository: Repository, _ console: Console
+  ) throws -> ExitStatus {
+    let statistics = try SnapshotStatistics(of: stored, from: try repository.beginCachedReading())
+    for remark in statistics.damaged {
+      console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")
+    }
+    if output.json {
+      try console.result(statistics.json(stored))
+    } else {
+      for line in statistics.table.lines { try console.result(line) }
+    }
+    return statistics.damaged.isEmpty ? .done : .damaged
+  }
+}

@@ -1,0 +1,83 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import SystemIO
+
+/// `sandboxctl versions PATH`: the forms that a path has had.
+struct VersionsCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "versions",
+      abstract: "Tell which versions of a file or folder the snapshots have",
+      usage: "sandboxctl versions <path> [<options>]",
+      discussion: """
+        Lists each distinct version of a path (logical, as app/Documents in an app's data, or absolute \
+        on the device) with the first snapshot that has it, when that \
+        was made, how many have it, size, time of modification and the content's id: equal ids mean \
+        equal content.
+
+        With --json each version is a line: what 'ls --json' says, content, and snapshots (id and \
+        time of each).
+
+        \(Examples.text([
+          "sandboxctl versions apps/org.example.notebook/data/Documents --repo repo"
+        ]))
+        """)
+  }
+
+  @Argument(help: "The path: logical, in an app's data, or an absolute one of the device.")
+  var path: String
+
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    let path = ByteString(path)
+    if path.components.isEmpty {
+      throw UsageError(
+        "there is no path to look for",
+        hint: "name a logical path, as 'apps/com.example.app/data/Documents'")
+    }
+    let repository = try repository.open().repository
+    let listing = try repository.snapshots()
+    let history = try PathHistory(
+      of: { try? $0.logicalPath(path) }, in: listing.snapshots,
+      from: repository.beginCachedReading())
+    for error in listing.damaged { console.warning(error.description) }
+    for (stored, error) in history.damaged {
+      console.warning("damaged: \(path)\([stored.id].shortNames): \(error.reason)")
+    }
+    let isWhole = listing.damaged.isEmpty && history.damaged.isEmpty
+    if history.versions.isEmpty, isWhole { throw Self.notFound(path) }
+    if output.json {
+      for version in history.versions { try console.result(version.json) }
+    } else {
+      for line in Self.table(history.versions).lines { try console.result(line) }
+    }
+    return isWhole ? .done : .damaged
+  }
+
+  private static func notFound(_ path: ByteString) -> LifecycleError {
+    LifecycleError(
+      .notFound, "cannot find '\(path)': no snapshot has it",
+      hint: "'sandboxctl find' looks for a name or a pattern in all of them")
+  }
+
+  private static func table(_ versions: [PathVersion]) -> Table {
+    var table = Table([
+      ("snapshot", .left), ("made", .left), ("snapshots", .right), ("size", .right),
+      ("modified", .left), ("content", .left),
+    ])
+    for version in versions {
+      guard let first = version.snapshots.first else { continue }
+      table.add([
+        String(first.id.hex.prefix(8)), Times.text(first.snapshot.time),
+        Sizes.count(version.snapshots.count), version.entry.contentSize.map(Sizes.text) ?? "",
+        Times.text(version.entry.modified),
+        version.entry.contentID.map { String($0.hex.prefix(16)) } ?? version.entry.kindName,
+      ])
+    }
+    return table
+  }
+}

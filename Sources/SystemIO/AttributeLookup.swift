@@ -1,0 +1,67 @@
+internal import CLinux
+internal import Glibc
+
+/// The names of an entry's extended attributes, in a buffer that is used again for the next entry.
+public struct AttributeLookup: ~Copyable {
+  private var buffer = [UInt8](repeating: 0, count: 1024)
+  private var filled = 0
+
+  /// Makes a lookup that knows of no entry yet.
+  public init() {}
+
+  /// Whether the entry has no attribute.
+  public var isEmpty: Bool { filled == 0 }
+
+  /// Lists the attributes of a folder itself.
+  public mutating func list(_ folder: borrowing Folder) throws(SystemError) {
+    try unsafe fill(folder.path) { unsafe cl_list_attributes(folder.raw, nil, $0, $1) }
+  }
+
+  /// Lists the attributes of a folder's child, a link's own.
+  public mutating func list(
+    _ name: borrowing NameBuffer, in folder: borrowing Folder
+  ) throws(SystemError) {
+    try unsafe fill(folder.path.appending(name.copy)) { into, count in
+      unsafe name.withCString { unsafe cl_list_attributes(folder.raw, $0, into, count) }
+    }
+  }
+
+  /// Whether the entry has an attribute of this name.
+  public func contains(_ name: Span<UInt8>) -> Bool {
+    var start = 0
+    while start < filled {
+      var length = 0
+      while start + length < filled, buffer[start + length] != 0 { length += 1 }
+      if length == name.count, name.indices.allSatisfy({ name[$0] == buffer[start + $0] }) {
+        return true
+      }
+      start += length + 1
+    }
+    return false
+  }
+
+  /// Lists into the buffer, a larger one when it is too small; a file system without attributes
+  /// has none on its entries.
+  private mutating func fill(
+    _ path: @autoclosure () -> ByteString, _ call: (UnsafeMutableRawPointer?, Int) -> Int
+  ) throws(SystemError) {
+    filled = 0
+    while true {
+      let count = try SystemError.ask(.readAttributes, path(), unless: Self.isAnswer) {
+        unsafe buffer.withUnsafeMutableBytes { unsafe call($0.baseAddress, $0.count) }
+      }
+      if count != -Int(ERANGE) {
+        filled = max(count, 0)
+        return
+      }
+      guard buffer.count < 1 << 20 else {
+        throw SystemError(.readAttributes, path(), number: ERANGE)
+      }
+      buffer = [UInt8](repeating: 0, count: buffer.count * 8)
+    }
+  }
+
+  private static func isAnswer(_ number: Int32) -> Bool {
+    SystemError.isUnsupported(number) || number == ERANGE
+  }
+}

@@ -1,0 +1,100 @@
+internal import CLinux
+internal import Glibc
+
+/// A name in a folder, or a path of a few, in a place that is used again for the next one: for
+/// questions about each entry of a tree, which so cost no allocation.
+public struct NameBuffer: ~Copyable {
+  /// The bytes and a NUL behind them.
+  private var storage: [UInt8] = [0]
+
+  /// Makes a buffer with room for a path of two names.
+  public init() { storage.reserveCapacity(2 * 256) }
+
+  /// Takes a name in place of the one before.
+  public mutating func set(_ name: Span<UInt8>) {
+    storage.removeAll(keepingCapacity: true)
+    append(name, behind: nil)
+  }
+
+  /// Takes on a name in what the path names so far.
+  public mutating func descend(_ name: Span<UInt8>) {
+    storage.removeLast()
+    append(name, behind: storage.isEmpty ? nil : ByteString.slash)
+  }
+
+  /// Takes on bytes at the end of the name.
+  public mutating func extend(_ bytes: Span<UInt8>) {
+    storage.removeLast()
+    append(bytes, behind: nil)
+  }
+
+  /// Shortens the path to its first bytes.
+  public mutating func shorten(to count: Int) {
+    guard count < self.count else { return }
+    storage.removeLast(self.count - count + 1)
+    storage.append(0)
+  }
+
+  private mutating func append(_ bytes: Span<UInt8>, behind separator: UInt8?) {
+    if let separator { storage.append(separator) }
+    for index in bytes.indices { storage.append(bytes[index]) }
+    storage.append(0)
+  }
+
+  /// How many bytes the path has.
+  public var count: Int { storage.count - 1 }
+
+  /// A copy of the path.
+  public var copy: ByteString { ByteString(storage.dropLast()) }
+
+  /// Calls `body` with the path as the kernel takes it; one with a NUL inside is given as the empty
+  /// one, which the kernel refuses.
+  func withCString(_ body: (UnsafePointer<CChar>) -> Int) -> Int {
+    unsafe storage.withUnsafeBytes {
+      guard let first = $0.baseAddress, unsafe memchr(first, 0, count) == nil else {
+        return unsafe body("")
+      }
+      return unsafe body(first.assumingMemoryBound(to: CChar.self))
+    }
+  }
+}
+
+extension Folder {
+  /// The status of a child, a link's own; nil when there is none.
+  public func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
+    var status = cl_status()
+    let result = try SystemError.ask(
+      .status, path.appending(name.copy), unless: SystemError.isMissing
+    ) {
+      unsafe name.withCString { unsafe cl_look(raw, $0, &status) }
+    }
+    return result < 0 ? nil : FileStatus(status)
+  }
+
+  /// Whether a child begins with some bytes; a link does not.
+  public func begins(
+    _ name: borrowing NameBuffer, with bytes: Span<UInt8>
+  ) throws(SystemError) -> Bool {
+    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
+    let opened = Int32(
+      try SystemError.check(.open, path.appending(name.copy)) {
+        unsafe name.withCString { unsafe cl_open(raw, $0, flags, 0) }
+      })
+    defer { _ = cl_close(opened) }
+    var compared = 0
+    while compared < bytes.count {
+      var (part, count) = (InlineArray<64, UInt8>(repeating: 0), bytes.count - compared)
+      var into = part.mutableSpan
+      count = try SystemError.check(.read, path.appending(name.copy)) {
+        unsafe into.withUnsafeMutableBytes {
+          unsafe cl_pread(opened, $0.baseAddress, min(count, $0.count), Int64(compared))
+        }
+      }
+      guard count > 0, (0..<count).allSatisfy({ part[$0] == bytes[compared + $0] }) else {
+        return false
+      }
+      compared += count
+    }
+    return true
+  }
+}

@@ -1,0 +1,244 @@
+import Codecs
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// What a check finds, in repositories that are whole and in damaged ones.
+@Suite struct CheckTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+  private let first: StoredSnapshot
+  private let second: StoredSnapshot
+
+  init() throws {
+    var random = SeededBytes(seed: 51)
+    repository = try Repository.create(in: storage, program: "test")
+    let old = (name: "old", bytes: random.bytes(3000))
+    let both = (name: "both", bytes: random.bytes(2000))
+    first = try repository.back(up: [old, both])
+    second = try repository.back(up: [both, ("new", random.bytes(1000))], sequence: 2)
+  }
+
+  private func pack(of snapshot: StoredSnapshot, _ path: ByteString) throws -> Digest {
+    let reader = try repository.beginReading()
+    let entry = try #require(try reader.entry(at: path, in: snapshot.snapshot.tree))
+    guard case .file(let content) = entry.node, case .blob(let digest, _) = content.pieces[0]
+    else { throw StoreError.missing("\(path)") }
+    return try #require(reader.locate(BlobID(kind: .data, digest: digest))).pack
+  }
+
+  @Test(arguments: [CheckReading.trees, .everything, .fraction(1), .group(1, count: 1)])
+  func aWholeRepository(_ reading: CheckReading) throws {
+    let found = try Checked(repository, reading)
+    #expect(found.findings.isEmpty)
+    let report = found.report
+    #expect(report.snapshots == 2 && report.indexes == 2 && report.packs == 4)
+    #expect(report.trees == 2 && report.entries == 4)
+    #expect(report.packsRead == (reading == .trees ? 0 : 4))
+    #expect(report.bytesRead == (reading == .trees ? 0 : report.storedBytes))
+    #expect(report.blobsRead == (reading == .trees ? 0 : 5))
+  }
+
+  @Test func aMissingPackCostsWhatIsInIt() throws {
+    try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
+    for reading in [CheckReading.trees, .everything] {
+      let found = try Checked(repository, reading)
+      #expect(found.damaged.count == 1 && found.damaged[0].hasPrefix("packs/"))
+      #expect(found.costs == ["both": [first.id, second.id], "old": [first.id]])
+    }
+  }
+
+  @Test func aFlippedByteOfContentIsSeenWhenDataIsRead() throws {
+    let path = RepositoryLayout.pack(try pack(of: second, "new"))
+    try storage.change(path) { $0[700] ^= 1 }
+    #expect(try Checked(repository, .trees).findings.isEmpty)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(path)"])
+    #expect(found.costs == ["new": [second.id]])
+  }
+
+  @Test func aTruncatedPackIsSeenByItsSize() throws {
+    let path = RepositoryLayout.pack(try pack(of: second, "new"))
+    try storage.change(path) { $0.removeLast() }
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged == ["\(path)"])
+    // Only the table at its end is cut off.
+    #expect(found.costs.isEmpty)
+    try storage.change(path) { $0.removeSubrange(100...) }
+    #expect(try Checked(repository, .trees).costs == ["new": [second.id]])
+    #expect(try Checked(repository, .everything).costs == ["new": [second.id]])
+  }
+
+  @Test func aDamagedSnapshotLeavesTheOther() throws {
+    let path = RepositoryLayout.snapshot(first.id)
+    try storage.change(path) { $0[5] ^= 1 }
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(path)"])
+    #expect(found.costs.isEmpty)
+    #expect(found.report.snapshots == 1)
+  }
+
+  /// A blob that lies in two packs is lost only with both.
+  @Test func aSecondCopyOfABlobSavesIt() throws {
+    let sessions = [try repository.beginWriting(), try repository.beginWriting()]
+    for (number, session) in sessions.enumerated() {
+      let content = try session.storeFile(logicalPath: "folders/test/twice", bytes: [1, 2, 3])
+      let tree = try session.storeTree([TreeEntry(name: "twice", node: .file(content))])
+      _ = try session.finish(repository.makeSnapshot(tree, sequence: UInt64(number + 3)))
+    }
+    let blob = BlobID(kind: .data, digest: Blake2b.hash([1, 2, 3]))
+    let packs = try IndexLoading.loadAll(from: storage).compactMap { object in
+      object.find(blob).map { object.pack(Int($0.pack)).id }
+    }
+    #expect(packs.count == 2)
+    for (number, pack) in packs.enumerated() {
+      try storage.change(RepositoryLayout.pack(pack)) { $0[20] ^= 1 }
+      let found = try Checked(repository, .everything)
+      #expect(found.damaged.count == number + 1)
+      #expect(found.costs.keys.sorted() == (number == 0 ? [] : ["twice"]))
+    }
+  }
+
+  /// An index object that gives blobs other places than the packs' own tables.
+  @Test func anIndexThatLiesIsFound() throws {
+    let objects = try IndexLoading.loadAll(from: storage)
+    let object = try #require(objects.first { $0.packs == 2 && $0.blobs == 3 })
+    var builder = IndexBuilder()
+    for number in 0..<object.packs {
+      let pack = object.pack(number)
+      builder.packs.append(
+        .init(
+          id: pack.id, size: pack.size,
+          frames: (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }))
+    }
+    builder.records = (0..<object.blobs).compactMap { object.record($0) }
+    for number in builder.records.indices where builder.records[number].kind == .data {
+      builder.records[number].offset += 1
+    }
+    let bytes = builder.encode()
+    try storage.remove(RepositoryLayout.index(object.id))
+    try storage.put(bytes, RepositoryLayout.index(Blake2b.hash(bytes)))
+    #expect(try Checked(repository, .trees).findings.isEmpty)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.count == 1)
+    #expect(found.costs == ["both": [first.id, second.id], "old": [first.id]])
+  }
+
+  /// What an interrupted run leaves is no damage.
+  @Test func leftoversAreRemarks() throws {
+    let session = try repository.beginWriting()
+    _ = try session.storeBytes([1], kind: .data)
+    let writing = try Checked(repository, .everything)
+    #expect(writing.damaged.isEmpty && writing.costs.isEmpty)
+    #expect(writing.remarks.count == 1 && writing.remarks[0].hasPrefix("leases/"))
+    session.abandon()
+    let unused = try storage.load(RepositoryLayout.pack(pack(of: first, "old")), limit: 1 << 20)
+    let copy = Array(unused.reversed())
+    try storage.put(copy, RepositoryLayout.pack(Blake2b.hash(copy)))
+    try storage.put([], RepositoryLayout.packs.appending("00").appending("stranger"))
+    try storage.put([], RepositoryLayout.pins.appending("nothing"))
+    try storage.remove(RepositoryLayout.readme)
+    let left = try Checked(repository, .trees)
+    #expect(left.damaged.isEmpty && left.costs.isEmpty)
+    #expect(
+      Set(left.remarks) == ["packs", "packs/00/stranger", "pins/nothing", "README.txt"])
+  }
+
+  @Test func aFolderThatIsMissingIsDamage() throws {
+    try storage.remove(RepositoryLayout.condemned)
+    #expect(try Checked(repository, .trees).damaged == ["condemned"])
+  }
+
+  @Test func aListOfCondemnedPacksThatCannotBeReadIsDamage() throws {
+    let path = RepositoryLayout.condemned.appending("00.json")
+    try storage.put(Array("{}".utf8), path)
+    #expect(try Checked(repository, .trees).damaged == ["\(path)"])
+    let packs = #"{"format":"sandboxctl-condemned","version":1,"packs":[]}"#
+    try storage.put(Array(packs.utf8), path)
+    #expect(try Checked(repository, .trees).findings.isEmpty)
+  }
+
+  /// The groups are all packs, each once; a fraction is a part of them.
+  @Test func partsOfTheData() throws {
+    var packs = 0
+    for group in 1...3 {
+      packs += try Checked(repository, .group(group, count: 3)).report.packsRead
+    }
+    #expect(packs == 4)
+    let part = try Checked(repository, .fraction(0.01)).report
+    #expect(part.packsRead == 1)
+  }
+
+  /// What vanishes while a check runs, because another program replaced it, is no damage.
+  @Test func whatIsReplacedMeanwhileIsNoDamage() throws {
+    let changing = WatchedStorage(storage)
+    let path = RepositoryLayout.snapshot(second.id)
+    changing.state.withLock { state in
+      state.action = { [storage] event in if event == "load \(path)" { try? storage.remove(path) } }
+    }
+    let found = try Checked(Repository.open(changing), .everything)
+    #expect(found.findings.isEmpty, "\(found.findings)")
+    #expect(found.report.snapshots == 1)
+  }
+
+  /// A snapshot whose repository is another one, or whose repository.json was changed.
+  @Test func anotherRepositorysSnapshotIsNamed() throws {
+    var snapshot = first.snapshot
+    snapshot.repository = Blake2b.hash([9])
+    let bytes = snapshot.encode()
+    let path = RepositoryLayout.snapshot(Blake2b.hash(bytes))
+    try storage.put(bytes, path)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged == ["\(path)"])
+    #expect(found.costs.isEmpty)
+  }
+}
+
+/// A check's findings by kind.
+struct Checked {
+  private(set) var findings: [CheckFinding] = []
+  let report: CheckReport
+
+  init(_ repository: Repository, _ reading: CheckReading) throws {
+    var findings: [CheckFinding] = []
+    report = try RepositoryCheck(repository, reading: reading, workers: 2).run {
+      findings.append($0)
+    }
+    self.findings = findings
+    #expect(report.damaged == damaged.count && report.remarks == remarks.count)
+  }
+
+  var damaged: [String] {
+    findings.compactMap { if case .damage(let object, _) = $0 { object } else { nil } }
+  }
+
+  var remarks: [String] {
+    findings.compactMap { if case .remark(let object, _) = $0 { object } else { nil } }
+  }
+
+  /// The paths that are lost, and of which snapshots.
+  var costs: [ByteString: [SnapshotID]] {
+    var costs: [ByteString: [SnapshotID]] = [:]
+    for case .cost(let path, let snapshots, _) in findings { costs[path, default: []] += snapshots }
+    return costs
+  }
+}
+
+extension MemoryStorage {
+  /// Puts bytes in the place of an object, without a trace of how.
+  func put(_ bytes: [UInt8], _ path: ObjectPath) throws {
+    let folder = RepositoryLayout.leases.appending("test")
+    try makeFolders(["test"], in: RepositoryLayout.leases)
+    try save(bytes, as: path, by: folder)
+    try remove(folder)
+  }
+
+  /// Changes an object's bytes.
+  func change(_ path: ObjectPath, _ body: (inout [UInt8]) -> Void) throws {
+    var bytes = try load(path, limit: 1 << 24)
+    body(&bytes)
+    try put(bytes, path)
+  }
+}

@@ -1,0 +1,216 @@
+import Codecs
+import Foundation
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// The host's copies of index objects.
+@Suite struct IndexCacheTests {
+  private let storage = WatchedStorage(MemoryStorage())
+  private let repository: Repository
+  private let folder = TemporaryFolder()
+  private let path: ByteString
+  private let files = (0..<30).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 500)) }
+
+  init() throws {
+    path = ByteString(folder("cache/index"))
+    repository = try Repository.create(in: storage, program: "test")
+  }
+
+  /// What was read of index objects since the last call.
+  private func indexLoads() -> Int {
+    storage.state.withLock { state in
+      defer { state.events = [] }
+      return state.events.count {
+        ($0.hasPrefix("load index") || $0.hasPrefix("range index")) && $0.hasSuffix(".index")
+      }
+    }
+  }
+
+  private func names() throws -> [ByteString] { try Folder.open(path: path).names() }
+
+  private func copies() throws -> [ByteString] { try names().filter { $0 != CheckNotes.name } }
+
+  /// Opens the repository by a cache and expects every file of a snapshot.
+  private func expectWhole(_ snapshot: StoredSnapshot, _ cache: IndexCache) throws {
+    let reader = try repository.beginReading(cache: cache)
+    for (name, bytes) in files {
+      #expect(try reader.bytes(at: ByteString(name), in: snapshot) == bytes)
+    }
+  }
+
+  private func isMapped(_ cache: IndexCache) throws -> Bool {
+    try IndexLoading.loadAll(from: storage, cache: cache).allSatisfy {
+      if case .mapped = $0.bytes { true } else { false }
+    }
+  }
+
+  @Test func anObjectIsCopiedOnce() throws {
+    let snapshot = try repository.back(up: files)
+    _ = indexLoads()
+    try expectWhole(snapshot, IndexCache(folder: path))
+    #expect(indexLoads() == 1)
+    #expect(try copies().count == 1)
+    let cache = IndexCache(folder: path)
+    #expect(cache.copies?.notes.withLock { $0.count } == 1)
+    try expectWhole(snapshot, cache)
+    #expect(indexLoads() == 0)
+    #expect(try isMapped(cache))
+    let attributes = try FileManager.default.attributesOfItem(
+      atPath: folder("cache/index/") + String(describing: copies()[0]))
+    #expect(attributes[.posixPermissions] as? Int == 0o600)
+  }
+
+  @Test func aWritersOwnObjectIsCopiedToo() throws {
+    let cache = IndexCache(folder: path)
+    let session = try repository.beginWriting(cache: cache)
+    let blob = try session.storeBytes([1, 2, 3], kind: .data)
+    try session.checkpoint()
+    #expect(session.contains(blob))
+    #expect(try copies().count == 1)
+    let tree = try session.storeTree([])
+    _ = try session.finish(repository.makeSnapshot(tree))
+    #expect(try copies().count == 2)
+    _ = indexLoads()
+    _ = try repository.beginReading(cache: IndexCache(folder: path))
+    #expect(indexLoads() == 0)
+  }
+
+  @Test func copiesOfWhatIsGoneAreRemoved() throws {
+    let first = try repository.back(up: files)
+    let cache = IndexCache(folder: path)
+    try expectWhole(first, cache)
+    let old = try copies()
+    for id in try RepositoryListing.indexes(storage) {
+      try storage.remove(RepositoryLayout.index(id))
+    }
+    let leftOver = folder("cache/index/.sandboxctl-0011.tmp")
+    try Data([1]).write(to: URL(fileURLWithPath: leftOver))
+    try expectWhole(try repository.back(up: files, sequence: 2), cache)
+    #expect(try !names().contains(old[0]))
+    #expect(try copies().count == 2, "what was written just now may be in use")
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -7200)], ofItemAtPath: leftOver)
+    _ = try repository.beginReading(cache: cache)
+    #expect(try copies().count == 1)
+  }
+
+  /// Each byte of a copy is flipped, each length cut off: it is made again, and all is found.
+  @Test func aDamagedCopyIsReplaced() throws {
+    let snapshot = try repository.back(up: files)
+    try expectWhole(snapshot, IndexCache(folder: path))
+    let place = URL(fileURLWithPath: folder("cache/index/") + String(describing: try copies()[0]))
+    let good = try Data(contentsOf: place)
+    var damaged: [Data] = [Data(), good + Data([0]), good.prefix(100)]
+    for at in stride(from: 0, to: good.count, by: 61) {
+      var data = good
+      data[at] ^= 0x10
+      damaged.append(data)
+    }
+    for data in damaged {
+      try data.write(to: place)
+      _ = indexLoads()
+      let cache = IndexCache(folder: path)
+      try expectWhole(snapshot, cache)
+      #expect(indexLoads() == 1)
+      #expect(try isMapped(cache))
+      #expect(try Data(contentsOf: place) == good)
+    }
+  }
+
+  /// A copy that was changed in place, with its old time, is noticed by its time of change.
+  @Test func aChangedCopyIsNotTrusted() throws {
+    let snapshot = try repository.back(up: files)
+    try expectWhole(snapshot, IndexCache(folder: path))
+    let name = try copies()[0]
+    let before = try Folder.open(path: path).status(name)
+    usleep(20_000)
+    let file = try Folder.open(path: path).openOrCreate(name)
+    try file.seek(to: 200)
+    try file.write([0xff, 0xff])
+    try file.setModified(before.modified)
+    let cache = IndexCache(folder: path)
+    _ = indexLoads()
+    try expectWhole(snapshot, cache)
+    #expect(indexLoads() == 1)
+  }
+
+  /// Without notes, with damaged ones or those of another run of the kernel, copies are held against
+  /// their ids again, and not read from the repository.
+  @Test func damagedNotesCostACheckOnly() throws {
+    let snapshot = try repository.back(up: files)
+    try expectWhole(snapshot, IndexCache(folder: path))
+    let place = URL(fileURLWithPath: folder("cache/index/checked"))
+    let good = try Data(contentsOf: place)
+    #expect(good.count == 40 + 80 + 32)
+    var damaged: [Data] = [Data(), good + Data([0]), good.prefix(40)]
+    for at in good.indices {
+      var data = good
+      data[at] ^= 1
+      damaged.append(data)
+    }
+    for data in damaged {
+      try data.write(to: place)
+      let cache = IndexCache(folder: path)
+      #expect(cache.copies?.notes.withLock { $0.count } == 0)
+      _ = indexLoads()
+      try expectWhole(snapshot, cache)
+      #expect(indexLoads() == 0)
+      #expect(cache.copies?.notes.withLock { $0.count } == 1)
+    }
+  }
+
+  @Test func aFolderThatOthersCanWriteToIsNotUsed() throws {
+    let snapshot = try repository.back(up: files)
+    _ = try Folder.make(path: path)
+    try Folder.open(path: path).setPermissions(0o777)
+    let cache = IndexCache(folder: path)
+    try expectWhole(snapshot, cache)
+    #expect(try names().isEmpty)
+    #expect(try !isMapped(cache))
+  }
+
+  @Test func aLinkInTheCacheIsNotFollowed() throws {
+    let snapshot = try repository.back(up: files)
+    try expectWhole(snapshot, IndexCache(folder: path))
+    let name = try copies()[0]
+    let cache = try Folder.open(path: path)
+    try cache.rename(name, to: "elsewhere", in: cache)
+    try cache.createLink(name, to: "elsewhere")
+    _ = indexLoads()
+    try expectWhole(snapshot, IndexCache(folder: path))
+    #expect(indexLoads() == 1)
+    #expect(try cache.status(name).kind == .file)
+  }
+
+  /// Whatever call of the cache fails, what is read is right.
+  @Test func everySystemCallFails() throws {
+    let snapshot = try repository.back(up: files)
+    let counting = Faults.Plan(at: .max, number: 28)
+    try Faults.inject(counting) { try expectWhole(snapshot, IndexCache(folder: path)) }
+    #expect(counting.count > 10)
+    for staysBroken in [false, true] {
+      for number in 1...(counting.count + 1) {
+        let path = ByteString(folder("\(number)-\(staysBroken)"))
+        let plan = Faults.Plan(at: number, number: 28, staysBroken: staysBroken)
+        try Faults.inject(plan) { try expectWhole(snapshot, IndexCache(folder: path)) }
+        try expectWhole(snapshot, IndexCache(folder: path))
+      }
+    }
+  }
+
+  /// The repository's own damage is told, cache or not.
+  @Test func aDamagedObjectIsRefused() throws {
+    try repository.back(up: files)
+    let id = try #require(try RepositoryListing.indexes(storage).first)
+    var bytes = try storage.load(RepositoryLayout.index(id), limit: 1 << 20)
+    bytes[100] ^= 1
+    let lease = try Lease(storage)
+    try storage.save(bytes, as: RepositoryLayout.index(id), by: lease.path)
+    let error = storeError { try repository.beginReading(cache: IndexCache(folder: path)) }
+    #expect(error?.code == .damaged)
+    #expect(error?.subject.contains(id.hex) == true)
+  }
+}

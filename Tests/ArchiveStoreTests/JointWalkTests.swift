@@ -1,0 +1,191 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// Several trees walked as one, held against walks of each.
+@Suite struct JointWalkTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
+  /// A tree of folders in folders whose entries are the same in all variants of a seed but for some.
+  private func makeTree(
+    _ session: WritingSession, depth: Int, names: Int, variant: UInt64, _ random: inout SeededBytes
+  ) throws -> TreeReference {
+    var entries: [TreeEntry] = []
+    for number in 0..<names {
+      let name = ByteString("\(number)" + (number % 3 == 0 ? "" : "-\(number % 7)"))
+      let chance = random.next() % 16
+      // What differs from variant to variant.
+      if chance == variant % 16 { continue }
+      let modified = Timestamp(seconds: chance == (variant + 1) % 16 ? Int64(variant) : 7)
+      if depth > 0, number % 4 == 0 {
+        let below = try makeTree(
+          session, depth: depth - 1, names: names, variant: variant, &random)
+        entries.append(TreeEntry(name: name, node: .directory(below), modified: modified))
+      } else {
+        entries.append(TreeEntry(name: name, node: .fifo, modified: modified))
+      }
+    }
+    entries.sort { $0.name < $1.name }
+    return try session.storeTree(entries)
+  }
+
+  private func listing(
+    _ reader: RepositoryReader, _ tree: TreeReference
+  ) throws -> [ByteString: TreeEntry] {
+    var all: [ByteString: TreeEntry] = [:]
+    try reader.walk(tree) { path, entry in
+      all[path] = entry
+      return .enter
+    }
+    return all
+  }
+
+  @Test(arguments: [UInt64(1), 2, 3], [1, 2, 5])
+  func itGivesWhatEachWalkGives(seed: UInt64, count: Int) throws {
+    let session = try repository.beginWriting()
+    var trees: [TreeReference] = []
+    for variant in 0..<count {
+      var random = SeededBytes(seed: seed)
+      trees.append(
+        try makeTree(session, depth: 2, names: 24, variant: UInt64(variant), &random))
+    }
+    trees.append(trees[0])
+    _ = try session.finish(repository.makeSnapshot(trees[0]))
+    let reader = try repository.beginReading()
+    let each = try trees.map { try listing(reader, $0) }
+    for differencesOnly in [false, true] {
+      var joint = trees.map { _ in [ByteString: TreeEntry]() }
+      var paths: [ByteString] = []
+      try reader.walkTogether(trees, differencesOnly: differencesOnly) { path, found in
+        guard case .entries(let entries) = found else {
+          Issue.record("damage at \(path)")
+          return .stop
+        }
+        paths.append(path)
+        #expect(Set(entries.map(\.entry)).count == entries.count)
+        for entry in entries {
+          #expect(entry.trees == entry.trees.sorted())
+          for tree in entry.trees { joint[tree][path] = entry.entry }
+        }
+        return .enter
+      }
+      #expect(paths == paths.sorted { $0.components.lexicographicallyPrecedes($1.components) })
+      #expect(Set(paths).count == paths.count)
+      for (number, all) in each.enumerated() {
+        let wanted =
+          differencesOnly
+          ? all.filter { path, entry in
+            each.contains { $0[path] != entry }
+          } : all
+        #expect(joint[number] == wanted)
+      }
+    }
+  }
+
+  /// Folders of many pages: pages that all have are passed over, and nothing else.
+  @Test func pagesThatAllHaveArePassedOver() throws {
+    let session = try repository.beginWriting()
+    let all = (0..<9000).map { number in
+      TreeEntry(name: ByteString("name \(number)"), node: .fifo)
+    }.sorted { $0.name < $1.name }
+    var other = all
+    other.remove(at: 4000)
+    other[10].modified = Timestamp(seconds: 1)
+    other.append(TreeEntry(name: "zzz", node: .fifo))
+    let trees = [try session.storeTree(all), try session.storeTree(other)]
+    _ = try session.finish(repository.makeSnapshot(trees[0]))
+    let reader = try repository.beginReading()
+    let pages = try trees.map { try reader.openFolder($0).pages }
+    #expect(pages.allSatisfy { $0 > 2 })
+    var paths: [ByteString] = []
+    try reader.walkTogether(trees, differencesOnly: true) { path, _ in
+      paths.append(path)
+      return .enter
+    }
+    #expect(Set(paths) == [all[10].name, all[4000].name, "zzz"])
+    var count = 0
+    try reader.walkTogether(trees) { _, _ in
+      count += 1
+      return .enter
+    }
+    #expect(count == 9001)
+  }
+
+  /// What all have alike is not read: it may even be gone.
+  @Test func whatIsAlikeIsNotRead() throws {
+    var session = try repository.beginWriting()
+    let same = try session.storeTree([TreeEntry(name: "deep", node: .fifo)])
+    _ = try session.finish(repository.makeSnapshot(same))
+    let packs = try RepositoryInventory(storage).packs.keys
+    session = try repository.beginWriting()
+    let trees = try ["a", "b"].map { name in
+      try session.storeTree([
+        TreeEntry(name: ByteString(name), node: .fifo),
+        TreeEntry(name: "same", node: .directory(same)),
+      ])
+    }
+    _ = try session.finish(repository.makeSnapshot(trees[0], sequence: 2))
+    for pack in packs { try storage.remove(RepositoryLayout.pack(pack)) }
+    let reader = try repository.beginReading()
+    var paths: [ByteString] = []
+    try reader.walkTogether(trees, differencesOnly: true) { path, found in
+      if case .damage = found { Issue.record("it was read") }
+      paths.append(path)
+      return .enter
+    }
+    #expect(paths == ["a", "b"])
+    var damaged: [[Int]] = []
+    try reader.walkTogether(trees) { _, found in
+      if case .damage(_, let trees) = found { damaged.append(trees) }
+      return .enter
+    }
+    #expect(damaged == [[0, 1]])
+  }
+
+  @Test func itStopsAndSkips() throws {
+    let session = try repository.beginWriting()
+    let below = try session.storeTree([TreeEntry(name: "x", node: .fifo)])
+    let trees = try [1, 2].map { number in
+      try session.storeTree([
+        TreeEntry(name: "a", node: .directory(below)),
+        TreeEntry(name: "b", node: .directory(below), modified: Timestamp(seconds: number)),
+      ])
+    }
+    _ = try session.finish(repository.makeSnapshot(trees[0]))
+    let reader = try repository.beginReading()
+    var paths: [ByteString] = []
+    try reader.walkTogether(trees) { path, _ in
+      paths.append(path)
+      return path == "a" ? .skip : path == "b/x" ? .stop : .enter
+    }
+    #expect(paths == ["a", "b", "b/x"])
+    try reader.walkTogether([]) { path, _ in
+      Issue.record("there is nothing at \(path)")
+      return .stop
+    }
+  }
+
+  /// Deeper than folders may lie in folders is told once, and ends nothing else.
+  @Test func deepTreesAreDamage() throws {
+    let session = try repository.beginWriting()
+    var tree = try session.storeTree([])
+    for _ in 0..<4100 {
+      tree = try session.storeTree([TreeEntry(name: "d", node: .directory(tree))])
+    }
+    _ = try session.finish(repository.makeSnapshot(tree))
+    let reader = try repository.beginReading()
+    var damage: [StoreError] = []
+    var entries = 0
+    try reader.walkTogether([tree]) { _, found in
+      if case .damage(let error, _) = found { damage.append(error) } else { entries += 1 }
+      return .enter
+    }
+    #expect(damage.count == 1 && damage[0].reason.contains("4096"))
+    #expect(entries == 4096)
+  }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What `check` says, and with which exit status.
+@Suite struct CheckTests {
+  private static func make() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(7)
+    try cli.folder.write(random.bytes(3_000_000), at: "tree/a-first")
+    try cli.folder.write(random.bytes(3_000_000), at: "tree/b-second")
+    _ = try cli.succeed("init repo --plain")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
+    return cli
+  }
+
+  @Test func whatAPersonSees() throws {
+    let cli = try Self.make()
+    var transcript = Transcript(cli)
+    try transcript.run("check --repo repo", exits: 0)
+    try transcript.run("check --read-data --repo repo", exits: 0)
+    try transcript.run("check --read-data --quiet --repo repo", exits: 0)
+    let pack = try cli.largestPack()
+    try cli.flip(byte: 1_000_000, of: pack)
+    try transcript.run("check --repo repo", exits: 0)
+    try transcript.run("check --read-data --repo repo", exits: 13)
+    try transcript.run("check --read-data --quiet --repo repo", exits: 13)
+    try FileManager.default.removeItem(atPath: pack)
+    try transcript.run("check --quiet --repo repo", exits: 13)
+    try transcript.expectSnapshot("check")
+  }
+
+  @Test func whatAProgramGets() throws {
+    let cli = try Self.make()
+    let whole = try cli.jsonLines("check --read-data --json --repo repo")
+    #expect(whole.count == 1)
+    let summary = try #require(whole.first?["summary"] as? [String: Any])
+    #expect(summary["damaged"] as? Int == 0 && summary["packs_read"] as? Int == 2)
+    #expect(summary["bytes_read"] as? Int == summary["stored_bytes"] as? Int)
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let outcome = try cli.run("check --read-data --json --repo repo")
+    #expect(outcome.code == 13 && outcome.errors.isEmpty)
+    let lines = try outcome.output.split(separator: "\n").map { try CommandLine.object($0) }
+    #expect(lines.compactMap { $0["finding"] as? String } == ["damage", "cost"])
+    #expect((lines[0]["object"] as? String)?.hasPrefix("packs/") == true)
+    #expect(lines[1].path() == "folders/tree/a-first")
+    #expect(lines[1]["snapshots"] as? [String] == (try cli.snapshots()))
+    #expect((lines[2]["summary"] as? [String: Any])?["costs"] as? Int == 1)
+  }
+
+  /// Nobody who may only read needs more to check.
+  @Test func itWritesNothing() throws {
+    let cli = try Self.make()
+    let before = try OddTree.listing(cli.folder, "repo")
+    for line in ["check", "check --read-data", "check --read-data-subset 50%"] {
+      _ = try cli.succeed(line + " --repo repo")
+    }
+    #expect(try OddTree.listing(cli.folder, "repo") == before)
+  }
+}

@@ -1,0 +1,117 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Stored files and folders on standard output.
+@Suite struct DumpTests {
+  private static func odd() throws -> CommandLine {
+    let cli = try CommandLine()
+    try OddTree.make(in: cli.folder, at: "tree")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    return cli
+  }
+
+  @Test func aFilesBytesAreAsTheyWere() throws {
+    let cli = try CommandLine()
+    var random = Seeded(3)
+    let bytes = random.bytes(3_000_000)
+    try cli.folder.write(bytes, at: "tree/large")
+    try cli.folder.write([], at: "tree/empty")
+    let sparse = "truncate -s 1M tree/hole; printf x | dd of=tree/hole bs=1 seek=70000 conv=notrunc"
+    _ = try Program.run("/bin/sh", ["-ec", sparse], in: cli.folder.url)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for name: ByteString in ["large", "empty", "hole"] {
+      let outcome = try cli.run("dump latest:folders/tree/\(name) --repo repo")
+      #expect(outcome.code == 0 && outcome.errors.isEmpty)
+      #expect(try outcome.standardOutput == cli.folder.read(ByteString("tree").appending(name)))
+    }
+  }
+
+  /// An extracted archive is the tree, whatever is in it.
+  @Test func aFolderIsAnArchiveThatGivesItBack() throws {
+    let cli = try Self.odd()
+    let archive = try cli.run("dump latest:folders/tree --repo repo")
+    #expect(archive.code == 0, "\(archive.errors)")
+    #expect(archive.errors.split(separator: "\n").allSatisfy { $0.contains("socket") })
+    _ = try Folder.make(path: cli.folder.path("back"))
+    let extracted = try Program.run(
+      "tar",
+      ["-x", "-p", "--xattrs", "--xattrs-include=*", "--warning=no-timestamp", "-C", "back"],
+      in: cli.folder.url, input: archive.standardOutput)
+    #expect(extracted.code == 0 && extracted.errors.isEmpty, "\(extracted.errors)")
+    let wanted = try OddTree.listing(cli.folder, "tree")
+    let found = try OddTree.listing(cli.folder, "back")
+    let differences = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
+    // An archive has no sockets, and its holes are zeros.
+    #expect(
+      differences.allSatisfy { name in
+        name.description.contains("socket") || name.description.contains("sparse")
+          || name.description.contains("hole")
+      }, "\(differences)")
+    let listed = try Program.run(
+      "bsdtar", ["-tf", "-"], environment: ["LC_ALL": "C.UTF-8"], input: archive.standardOutput)
+    #expect(listed.code == 0 && listed.errors.isEmpty, "\(listed.errors)")
+  }
+
+  @Test func aDatabasesLogIsNamedAndComesWithTar() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("database", at: "tree/db")
+    try cli.folder.write("log", at: "tree/db-wal")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let alone = try cli.run("dump latest:folders/tree/db --repo repo")
+    #expect(alone.code == 0 && alone.output == "database")
+    #expect(alone.errors.hasPrefix("note: ") && alone.errors.contains("folders/tree/db-wal"))
+    #expect(try cli.run("dump latest:folders/tree/db --quiet --repo repo").errors.isEmpty)
+    let both = try cli.run("dump latest:folders/tree/db --tar --repo repo")
+    let listed = try Program.run("tar", ["-t"], input: both.standardOutput)
+    #expect(listed.output == "db\ndb-wal\n", "\(listed.errors)")
+  }
+
+  /// What is damaged is left out of an archive and never half in it; a file alone ends before it.
+  @Test func damageIsLeftOut() throws {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    for name: ByteString in ["tree/a-first", "tree/b-second"] {
+      try cli.folder.write(random.bytes(3_000_000), at: name)
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let archive = try cli.run("dump latest:folders/tree --repo repo")
+    #expect(archive.code == 13)
+    #expect(archive.errors.contains("damaged: a-first"), "\(archive.errors)")
+    let listed = try Program.run("tar", ["-t"], input: archive.standardOutput)
+    #expect(listed.code == 0 && listed.output == "b-second\n", "\(listed.errors)")
+    let file = try cli.run("dump latest:folders/tree/a-first --repo repo")
+    #expect(file.code == 13)
+    let whole = try cli.folder.read("tree/a-first")
+    #expect(file.standardOutput.count < whole.count)
+    #expect(whole.starts(with: file.standardOutput))
+  }
+
+  /// A reader that has enough ends it, without a word.
+  @Test func aReaderMayGoAway() throws {
+    let cli = try Self.odd()
+    var random = Seeded(8)
+    try cli.folder.write(random.bytes(2_000_000), at: "tree/large")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let line = "\(CommandLine.program) dump latest:folders --repo repo | head -c 100 | wc -c"
+    let outcome = try Program.run(
+      "/bin/sh", ["-c", line], environment: cli.environment, cleanEnvironment: true,
+      in: cli.folder.url)
+    #expect(outcome.output.contains("100") && outcome.errors.isEmpty, "\(outcome.errors)")
+  }
+
+  @Test func aTerminalGetsNoArchive() throws {
+    let cli = try Self.odd()
+    let line = "\(CommandLine.program) dump latest --repo repo"
+    let outcome = try Program.run(
+      "script", ["-qec", line, "/dev/null"], environment: cli.environment, in: cli.folder.url)
+    #expect(outcome.code == 2)
+    #expect(outcome.output.contains("cannot write an archive to a terminal"), "\(outcome.output)")
+  }
+}

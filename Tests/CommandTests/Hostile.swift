@@ -1,0 +1,97 @@
+import Codecs
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a program did with a hostile repository.
+struct HostileOutcome {
+  let code: Int32
+  let output: String
+  let errors: String
+  /// The most memory that it, or a program that it ran, had at a time.
+  let peakMebibytes: Int
+}
+
+/// A forged repository beside a file that nobody may touch, and the two readers of it.
+struct Hostile {
+  let cli: CommandLine
+
+  /// Forges a repository: `body` gives the root of its snapshot.
+  init(_ body: (inout ForgedRepository) -> Digest) throws {
+    var forged = ForgedRepository()
+    let root = body(&forged)
+    forged.addSnapshot(root)
+    try self.init(forged)
+  }
+
+  init(_ forged: ForgedRepository) throws {
+    cli = try CommandLine()
+    try forged.write(to: cli.folder.url.appendingPathComponent("repo"))
+    try cli.folder.write("nobody's business", at: "outside")
+  }
+
+  /// Runs the program.
+  func ours(_ line: String) throws -> HostileOutcome {
+    try measured { try cli.run(line + " --repo repo", under: $0) }
+  }
+
+  /// Runs recover.py.
+  func theirs(_ line: String) throws -> HostileOutcome {
+    try measured { wrapper in
+      try Recover.run(cli, line.split(separator: " ").map(String.init), under: wrapper)
+    }
+  }
+
+  private func measured(_ run: ([String]) throws -> Program.Outcome) throws -> HostileOutcome {
+    let outcome = try run(["python3", "-B", "-c", Self.measuring])
+    let peak = String(decoding: try cli.folder.read("peak"), as: UTF8.self)
+    return HostileOutcome(
+      code: outcome.code, output: outcome.output, errors: outcome.errors,
+      peakMebibytes: (Int(peak) ?? 0) >> 10)
+  }
+
+  /// Runs a program and writes the peak of its memory, in KiB, to the file `peak`.
+  private static let measuring = """
+    import resource, subprocess, sys
+    code = subprocess.run(sys.argv[1:]).returncode
+    open("peak", "w").write(str(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss))
+    sys.exit(code)
+    """
+
+  /// The memory that either reader may have, whatever the repository says.
+  static let memoryBound = 300
+
+  /// Both readers restore what is sound of the latest snapshot, name what is not with these words, and
+  /// leave everything else in the folder alone.
+  func expectRefused(
+    ours words: [String], theirs theirWords: [String], left: [ByteString] = ["good"],
+    recoverOptions: String = "", sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    try cli.folder.folder.createFolder("cage", permissions: 0o755)
+    let runs = [
+      ("ours", try ours("restore latest --to cage/ours"), words),
+      ("theirs", try theirs(recoverOptions + " repo restore latest --to cage/theirs"), theirWords),
+    ]
+    for (name, outcome, words) in runs {
+      let text = outcome.output + outcome.errors
+      #expect(outcome.code == 13, "\(name): \(text)", sourceLocation: sourceLocation)
+      for word in words {
+        #expect(text.contains(word), "\(name): \(text)", sourceLocation: sourceLocation)
+      }
+      #expect(!text.contains("Traceback") && !text.contains("Fatal"), "\(name): \(text)")
+      #expect(outcome.peakMebibytes < Self.memoryBound, "\(name)", sourceLocation: sourceLocation)
+      #expect(outcome.peakMebibytes > 5, "\(name)", sourceLocation: sourceLocation)
+      let back = ByteString("cage/\(name)")
+      let isThere = try cli.folder.folder.statusIfPresent(back) != nil
+      let found = isThere ? try cli.names(in: back) : []
+      #expect(found == left, "\(name): \(text)", sourceLocation: sourceLocation)
+    }
+    let names = try cli.names(in: "cage")
+    #expect(Set(names).isSubset(of: ["ours", "theirs"]), sourceLocation: sourceLocation)
+    #expect(
+      try cli.names(in: "").sorted() == ["cage", "home", "outside", "peak", "repo"],
+      sourceLocation: sourceLocation)
+    #expect(try cli.folder.read("outside") == Array("nobody's business".utf8))
+  }
+}

@@ -1,0 +1,84 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The policies that come with the program, as its commands show them; and what policies of one's
+/// own change.
+@Suite struct PolicyCommandTests {
+  private static let names = ["common", "apple", "ios", "flatpak", "everything"]
+
+  private static func file(_ name: String) throws -> String {
+    try String(
+      contentsOf: Shared.packageRoot.appendingPathComponent("policies/\(name)"), encoding: .utf8)
+  }
+
+  @Test func eachIsShownAsItIs() throws {
+    let cli = try CommandLine()
+    for name in Self.names {
+      let file = try Self.file(name + ".yaml")
+      #expect(try cli.succeed("policy show \(name)") == file)
+      let shown = try cli.json("policy show \(name) --json")
+      #expect(shown["text"] as? String == file)
+      #expect(shown["policy"] as? String == name)
+    }
+    #expect(try cli.succeed("policy schema") == Self.file("policy.schema.json"))
+  }
+
+  @Test func theyAreListedWithThoseOfTheUser() throws {
+    let cli = try CommandLine()
+    #expect(try cli.jsonLines("policy list --json").map { $0["policy"] as? String } == Self.names)
+    try cli.folder.write(
+      "overlay: all\nschema: 1\nrules:\n  - {id: a, match: '**/x', restore: skip}\n",
+      at: "home/.config/sandboxctl/policies/site.yaml")
+    let listed = try cli.jsonLines("policy list --json")
+    #expect(listed.count == 6)
+    #expect(listed.last?["overlay"] as? Bool == true)
+    #expect(listed.last?["origin"] as? String == "user")
+    #expect(listed.last?["rules"] as? Int == 1)
+    let text = try cli.succeed("policy list").split(separator: "\n")
+    #expect(text.count == 7)
+    #expect(try cli.succeed("policy lint").contains("6 files: no mistake"))
+    #expect(try cli.succeed("policy test").contains(", 0 failed"))
+  }
+
+  @Test func aLaterLayerKeepsDespiteAMark() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let path = "apps/org.example.darkroom/data/Documents/Originals/IMG_0001.DNG"
+    #expect(!(try cli.succeed("explain --root device \(path)").contains("despite")))
+    try cli.folder.write(
+      "overlay: [coresimulator]\nschema: 1\nrules:\n"
+        + "  - {id: originals, match: Documents/Originals/**, backup: always}\n", at: "site.yaml")
+    let explained = try cli.succeed("explain --root device --policy site.yaml \(path)")
+    let kept = "kept despite the mark excluded-from-backup, by originals, site.yaml:4:5\n"
+    #expect(explained.hasSuffix(kept), "\(explained)")
+    #expect(explained.contains("\nplatform: "))
+    let included = try cli.succeed(
+      "explain --root device --include Documents/Originals/** \(path)")
+    #expect(included.contains("kept despite the mark excluded-from-backup, by include-1"))
+    let entry = try cli.jsonLines("classify --root device --policy site.yaml --json \(path)")
+    #expect(entry.map { $0["stored"] as? String } == ["kept"])
+  }
+
+  @Test func aPolicyKnowsTheMembersOfAGroup() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    #expect(try cli.succeed("apps --root device").contains("group.com.example.podcast (guessed)"))
+    try cli.folder.write(
+      "overlay: all\nschema: 1\ngroups:\n"
+        + "  group.com.example.podcast: {members: [com.example.podcast, org.example.reader]}\n",
+      at: "groups.yaml")
+    let text = try cli.succeed("apps --root device --policy groups.yaml")
+    #expect(!text.contains("guessed"))
+    #expect(text.contains("group.com.example.podcast  com.example.podcast, org.example.reader\n"))
+    let device = try cli.json("apps --root device --policy groups.yaml --json")
+    let apps = try #require(device["apps"] as? [[String: Any]])
+    let podcast = try #require(apps.first { $0["id"] as? String == "com.example.podcast" })
+    let groups = podcast["groups"] as? [[String: Any]] ?? []
+    #expect(groups.map { $0["source"] as? String } == ["policy"])
+    #expect(groups.map { $0["known"] as? Bool } == [true])
+    try cli.folder.write("overlay: all\nschema: 1\ngrups: {}\n", at: "wrong.yaml")
+    #expect(try cli.run("apps --root device --policy wrong.yaml").code == 1)
+  }
+}

@@ -1,0 +1,63 @@
+import Lifecycle
+import SystemIO
+import Testing
+
+@testable import SandboxCommands
+
+/// What is said of how far an operation is.
+@Suite struct ProgressTextTests {
+  private static func state(
+    files: Int, bytes: UInt64, problems: Int = 0, inHand: ByteString = "apps/a/data/notes.db"
+  ) -> ProgressState {
+    ProgressState(
+      filesToDo: 1200, bytesToDo: 100 << 20, filesDone: files, bytesDone: bytes,
+      problems: problems, inHand: inHand)
+  }
+
+  @Test func allOfItIsSaid() {
+    var text = ProgressText()
+    #expect(text.line == "looking at what there is")
+    text.take(Self.state(files: 0, bytes: 0), at: 10)
+    #expect(text.counts == "0 B of 100 MiB, 0 of 1,200 files")
+    text.take(Self.state(files: 120, bytes: 10 << 20), at: 12)
+    #expect(text.counts == "10.0 MiB of 100 MiB, 120 of 1,200 files, 5.0 MiB/s, 18 s left")
+    text.take(Self.state(files: 1, bytes: 10 << 20, problems: 1), at: 12)
+    #expect(text.line.hasSuffix(", 1 error: apps/a/data/notes.db"))
+  }
+
+  @Test func theTimeLeftIsThatOfWhatTakesLonger() {
+    var text = ProgressText()
+    text.take(Self.state(files: 0, bytes: 0), at: 0)
+    // Half of the bytes, a hundredth of the files.
+    text.take(Self.state(files: 12, bytes: 50 << 20), at: 1)
+    #expect(text.counts.hasSuffix("1 min 39 s left"))
+  }
+
+  @Test func theSpeedFollowsSlowly() {
+    var text = ProgressText()
+    text.take(Self.state(files: 0, bytes: 0), at: 0)
+    text.take(Self.state(files: 0, bytes: 10 << 20), at: 1)
+    #expect(text.counts.contains(", 10.0 MiB/s"))
+    text.take(Self.state(files: 0, bytes: 10 << 20), at: 2)
+    #expect(text.counts.contains(", 9.0 MiB/s"))
+    text.take(Self.state(files: 0, bytes: 10 << 20), at: 12)
+    // Nothing went on for ten seconds: no speed, and no guess.
+    #expect(text.counts == "10.0 MiB of 100 MiB, 0 of 1,200 files")
+  }
+
+  @Test func theLineFitsTheTerminal() {
+    var text = ProgressText()
+    text.take(Self.state(files: 0, bytes: 0, inHand: ""), at: 0)
+    let path: ByteString = "folders/Bilder/Füße/日本語 und so weiter/bild\nmit Umbruch.jpeg"
+    text.take(Self.state(files: 5, bytes: 5 << 20, problems: 3, inHand: path), at: 1)
+    for columns in 1...200 {
+      let line = text.line(columns: columns)
+      #expect(ProgressText.width(line) <= columns, "\(columns): \(line)")
+      #expect(!line.contains("\n"))
+    }
+    #expect(text.line(columns: 200) == "\(text.counts)  \(path)")
+    let narrow = text.line(columns: ProgressText.width(text.counts) + 20)
+    #expect(narrow.hasPrefix("\(text.counts)  …") && narrow.hasSuffix("Umbruch.jpeg"), "\(narrow)")
+    #expect(text.line(columns: 12) == "5.0 MiB of 1")
+  }
+}

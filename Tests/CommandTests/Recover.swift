@@ -1,0 +1,31 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The independent reader, `Tools/recover.py`, which shares no code with the program.
+enum Recover {
+  static let script = Shared.packageRoot.appendingPathComponent("Tools/recover.py").path
+
+  /// Runs it in a test's folder.
+  static func run(
+    _ cli: CommandLine, _ arguments: [String], under wrapper: [String] = [], script: String = script
+  ) throws -> Program.Outcome {
+    let words = wrapper + ["python3", "-B", script] + arguments
+    return try Program.run(
+      words[0], Array(words.dropFirst()), environment: cli.environment, cleanEnvironment: true,
+      in: cli.folder.url, timeout: 600)
+  }
+
+  /// Runs it with words that hold no spaces; it has to succeed and to complain of nothing.
+  @discardableResult
+  static func succeed(
+    _ cli: CommandLine, _ line: String, sourceLocation: SourceLocation = #_sourceLocation
+  ) throws -> String {
+    let outcome = try run(cli, line.split(separator: " ").map(String.init))
+    #expect(
+      outcome.code == 0 && outcome.errors.isEmpty, "recover.py \(line): \(outcome.errors)",
+      sourceLocation: sourceLocation)
+    return outcome.output
+  }
+}

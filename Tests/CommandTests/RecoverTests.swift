@@ -1,0 +1,192 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What the program stores comes back without the program: by the reader that was written from
+/// docs/repository-format.md alone.
+@Suite struct RecoverTests {
+  private static func makeOddRepository() throws -> CommandLine {
+    let cli = try CommandLine()
+    try OddTree.make(in: cli.folder, at: "tree")
+    let root = try Folder.open(path: cli.folder.path("tree"))
+    try root.attributes(of: "folder").set("system.posix_acl_default", to: defaultAccessList)
+    if Host.userID == 0 {
+      let device = DeviceFile.random
+      try root.createSpecial(
+        "device", kind: .characterDevice, permissions: 0o640, device: device.number)
+      try root.attributes(of: "dangling").set("trusted.note", to: Array("on a link".utf8))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    return cli
+  }
+
+  private enum DeviceFile: UInt64 {
+    /// /dev/random, as makedev(3) has it: major 1, minor 8.
+    case random = 0x108
+    var number: UInt64 { rawValue }
+  }
+
+  /// An ACL for what is made in a folder (acl(5)): the user 65534 reads.
+  private static let defaultAccessList: [UInt8] = [
+    2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xfe, 0xff, 0, 0, 4, 0, 5, 0, 255, 255,
+    255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255,
+  ]
+
+  // MARK: - What comes back
+
+  @Test func eachRepositoryHasTheReader() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("init repo --plain")
+    let script = try Descriptor.open(path: ByteString(Recover.script)).readAll(limit: 1 << 20)
+    #expect(try cli.folder.read("repo/recover.py") == script)
+    let readme = String(decoding: try cli.folder.read("repo/README.txt"), as: UTF8.self)
+    #expect(readme.contains("python3 recover.py . restore latest --to"))
+    let line = "is never run from a store that is not trusted"
+    #expect(readme.split(separator: "\n").contains { $0.contains(line) })
+    let help = try Recover.run(cli, ["--help"], script: cli.folder.string + "/repo/recover.py")
+    #expect(help.code == 0 && help.output.contains("--without-index"))
+  }
+
+  @Test func anOddTreeComesBack() throws {
+    let cli = try Self.makeOddRepository()
+    try Recover.succeed(cli, "repo verify --read-data")
+    try Recover.succeed(cli, "repo restore latest:folders/tree --to back")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
+    _ = try cli.succeed("restore latest:folders/tree --to ours --repo repo")
+    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "ours"))
+    let status = try Folder.open(path: cli.folder.path("back")).status()
+    let source = try Folder.open(path: cli.folder.path("tree")).status()
+    #expect(status.modified == source.modified && status.permissions == source.permissions)
+  }
+
+  @Test func withoutTheIndexAllComesBackTheSame() throws {
+    let cli = try Self.makeOddRepository()
+    for name in try FileManager.default.contentsOfDirectory(
+      atPath: cli.folder.string + "/repo/index")
+    {
+      try cli.folder.write("not an index", at: ByteString("repo/index/\(name)"))
+    }
+    let refused = try Recover.run(cli, ["repo", "restore", "latest", "--to", "refused"])
+    #expect(refused.code == 13 && refused.errors.contains("damaged: index "))
+    try Recover.succeed(cli, "--without-index repo verify --read-data")
+    try Recover.succeed(cli, "--without-index repo restore latest:folders/tree --to back")
+    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
+  }
+
+  @Test func theSampleDeviceComesBackOnEachDay() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root device --repo repo")
+    _ = try cli.succeed("sample device --day 1")
+    _ = try cli.succeed("backup --root device --repo repo")
+    let ids = try cli.snapshots()
+    let list = try Recover.succeed(cli, "repo list").split(separator: "\n").dropFirst()
+    #expect(list.map { String($0.prefix(16)) } == ids.map { String($0.prefix(16)) })
+    for (number, id) in ids.enumerated() {
+      try Recover.succeed(cli, "repo restore \(id.prefix(8)) --to theirs-\(number)")
+      _ = try cli.succeed("restore \(id.prefix(8)) --to ours-\(number) --repo repo")
+      let (ours, theirs) = (ByteString("ours-\(number)"), ByteString("theirs-\(number)"))
+      #expect(try OddTree.listing(cli.folder, theirs) == OddTree.listing(cli.folder, ours))
+    }
+    try PolicyComparison.expectRestored(cli, device: "device", back: "theirs-1")
+  }
+
+  @Test func onePathComesBack() throws {
+    let cli = try Self.makeOddRepository()
+    try Recover.succeed(cli, "repo restore latest:folders/tree/media/large.bin --to one.bin")
+    #expect(try cli.folder.read("one.bin") == cli.folder.read("tree/media/large.bin"))
+    try Recover.succeed(cli, "repo restore latest:folders/tree/folder --to part")
+    #expect(try cli.folder.read("part/inner/file") == Array("in".utf8))
+    try Recover.succeed(cli, "repo restore latest:folders/tree/link --to alone")
+    let link = try Folder.open(path: cli.folder.path).target(of: "alone")
+    #expect(link == "folder/inner/file")
+  }
+
+  @Test func listingsNameEachPathAsItIs() throws {
+    let cli = try Self.makeOddRepository()
+    let output = try Recover.run(cli, ["repo", "ls", "-0", "latest:folders/tree"]).standardOutput
+    let paths = output.split(separator: 0).map { ByteString(Array($0)) }
+    let expected = try OddTree.listing(cli.folder, "tree").keys
+      .map { ByteString("folders/tree").appending($0) }
+    #expect(Set(paths) == Set(expected) && paths.count == expected.count)
+    let text = try Recover.succeed(cli, "repo ls latest:folders/tree")
+    #expect(text.contains("folders/tree/a\\x0anewline\n"))
+    #expect(text.contains("folders/tree/\\xff\\xfex\n"))
+    #expect(text.contains("folders/tree/link -> folder/inner/file\n"))
+    #expect(text.contains("-rwsr-xr-x"))
+  }
+
+  // MARK: - What does not
+
+  @Test func aUserWithoutPrivilegesGetsAllButOwners() throws {
+    let cli = try Self.makeOddRepository()
+    let nobody = "--reuid=65534 --regid=65534 --clear-groups".split(separator: " ").map(String.init)
+    guard Host.userID == 0 else { return }
+    _ = try Program.run("chown", ["-R", "65534", "repo"], in: cli.folder.url)
+    _ = try cli.folder.folder.makeFolder("open", permissions: 0o777)
+    try cli.folder.folder.setPermissions(0o777, of: "open")
+    let outcome = try Recover.run(
+      cli, ["repo", "restore", "latest:folders/tree", "--to", "open/back"],
+      under: ["setpriv"] + nobody)
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("not restored: device: Operation not permitted"))
+    #expect(outcome.errors.contains("only root can restore owners"))
+    let listing = try OddTree.listing(cli.folder, "open/back")
+    let source = try OddTree.listing(cli.folder, "tree")
+    #expect(Set(source.keys).subtracting(listing.keys) == ["device"])
+    #expect(listing["empty"]?.permissions == 0o755, "a set-user-id bit for another user is not set")
+    #expect(listing["large"]?.attributes == source["large"]?.attributes)
+    #expect(listing.values.allSatisfy { $0.user == 65534 })
+  }
+
+  @Test func damageCostsTheFilesThatItIsIn() throws {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    for name: ByteString in ["a-first", "b-second"] {
+      try cli.folder.write(random.bytes(3_000_000), at: ByteString("tree").appending(name))
+    }
+    _ = try cli.succeed("init repo --plain")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
+    let pack = try cli.largestPack()
+    let id = URL(fileURLWithPath: pack).lastPathComponent.prefix(64)
+    try cli.flip(byte: 1_000_000, of: pack)
+    let check = try Recover.run(cli, ["repo", "verify", "--read-data"])
+    #expect(check.code == 13)
+    #expect(check.errors.contains("damaged: pack \(id): its bytes do not have the hash"))
+    #expect(check.errors.contains("damaged: pack \(id): frame 0 cannot be decoded"))
+    #expect(check.errors.contains(": folders/tree/a-first: "))
+    #expect(!check.errors.contains("b-second"))
+    let outcome = try Recover.run(cli, ["repo", "restore", "latest:folders/tree", "--to", "back"])
+    #expect(outcome.code == 13 && outcome.errors.contains("damaged: a-first: "))
+    #expect(try cli.names(in: "back") == ["b-second"])
+    #expect(try cli.folder.read("back/b-second") == cli.folder.read("tree/b-second"))
+    try FileManager.default.removeItem(atPath: pack)
+    let without = try Recover.run(cli, ["repo", "verify"])
+    #expect(without.code == 13 && without.errors.contains("\(id): an index names it"))
+  }
+
+  @Test(arguments: [
+    ("nowhere list", 1, "there is no repository at nowhere"),
+    ("repo ls beef", 1, "0 snapshots begin with beef"),
+    ("repo ls yesterday", 1, "is no snapshot"),
+    ("repo ls latest:no/such", 1, "there is no no"),
+    ("repo restore latest --to home", 1, "not an empty folder"),
+    ("repo restore latest --to repo/back", 1, "lies in the repository"),
+    ("repo restore latest --to no/such/folder", 1, "No such file or directory"),
+    ("--zstd no-zstd repo verify", 1, "there is no program no-zstd"),
+    ("repo restore latest", 2, "--to"), ("repo", 2, "COMMAND"), ("repo burn", 2, "burn"),
+  ]) func mistakesAreNamed(line: String, code: Int32, words: String) throws {
+    let cli = try CommandLine()
+    try cli.folder.write("x", at: "home/x")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root home --repo repo")
+    let outcome = try Recover.run(cli, line.split(separator: " ").map(String.init))
+    #expect(outcome.code == code)
+    #expect(outcome.errors.contains(words), "\(outcome.errors)")
+    #expect(!outcome.errors.contains("Traceback"))
+  }
+}

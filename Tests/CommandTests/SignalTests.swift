@@ -1,0 +1,154 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Long work ends early when a signal asks it to, and tells how far it is.
+@Suite(.serialized) struct SignalTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    var random = Seeded(7)
+    // Content that does not compress: the debug build takes seconds for it.
+    for number in 0..<32 {
+      try cli.folder.write(
+        random.bytes(500_000), at: ByteString("tree/folder \(number % 4)/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+  }
+
+  private static let backup = "backup --layout folder --root tree --repo repo"
+
+  /// Runs a backup in the background by a shell that does `script` as soon as it writes; `$P` is the
+  /// backup's process. Each call that makes bytes durable takes `seconds`, so that the script is done
+  /// before the backup is, on any machine. A shell makes what it starts in the background ignore
+  /// SIGINT. Gives how the backup ended, and what it said.
+  private func signalled(
+    _ script: String, arguments: String = "", under wrapper: String = "", seconds: Double = 0.5
+  ) throws -> Program.Outcome {
+    let calls = "fsync,fdatasync,syncfs"
+    let delay = "\(calls):delay_enter=\(Int(seconds * 1_000_000))"
+    let text = """
+      \(wrapper) strace -f -o trace -e trace=\(calls) -e inject=\(delay) \
+        env --default-signal=INT "$0" \(Self.backup) \(arguments) & S=$!
+      for i in $(seq 2000); do
+        if [ -n "$(ls repo/leases)" ]; then break; fi
+        sleep 0.005
+      done
+      P=$(pgrep -P $S)
+      \(script)
+      wait $S
+      """
+    return try cli.run([], under: ["bash", "-c", text])
+  }
+
+  @Test(arguments: ["INT", "TERM", "HUP"])
+  func aSignalEndsABackupWithNothingLost(_ signal: String) throws {
+    let outcome = try signalled("kill -\(signal) $P")
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    #expect(outcome.errors.contains("stopping: what is begun is brought to an end"))
+    #expect(outcome.errors.contains("sandboxctl: error: the backup was interrupted"))
+    #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
+    #expect(try cli.snapshots().isEmpty)
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: cli.folder.string + "/repo/leases")
+        .isEmpty)
+    for pack in try cli.packs() { try Archive.check(pack) }
+    _ = try cli.succeed(Self.backup)
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
+
+  @Test func asJSONTheInterruptionIsJSON() throws {
+    let outcome = try signalled("kill -INT $P", arguments: "--json")
+    #expect(outcome.code == 130)
+    let line = try #require(outcome.errors.split(separator: "\n").last)
+    let error = try #require(try CommandLine.object(line)["error"])
+    #expect("\(error)".contains("interrupted"))
+  }
+
+  @Test func aSecondSignalEndsAtOnce() throws {
+    // The first signal's end waits for calls of three seconds.
+    let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 3)
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    #expect(!outcome.errors.contains("error:"), "\(outcome.errors)")
+    #expect(try cli.snapshots().isEmpty)
+    _ = try cli.succeed(Self.backup + " --quiet")
+  }
+
+  @Test func whatWasIgnoredStaysIgnored() throws {
+    let outcome = try signalled("kill -HUP $P", under: "nohup")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try cli.snapshots().count == 1)
+  }
+
+  @Test func eachQuestionIsAnsweredOnce() throws {
+    // The first may come before the work is known, and the last when it is done: asked until the end.
+    let questions = "N=0; while kill -USR1 $P 2> /dev/null; do N=$((N+1)); sleep 0.2; done; echo $N"
+    let outcome = try signalled(questions, arguments: "--quiet", seconds: 0.4)
+    #expect(outcome.code == 0)
+    let asked = try #require(Int(outcome.output.dropLast()), "\(outcome.output)")
+    let lines = outcome.errors.split(separator: "\n").filter { $0.hasPrefix("sandboxctl: ") }
+    #expect((1...asked).contains(lines.count), "\(outcome.errors)")
+    #expect(
+      lines.contains { $0.contains(" of 15.3 MiB, ") && $0.contains(" of 32 files") },
+      "\(outcome.errors)")
+  }
+
+  @Test func withoutATerminalNothingIsDrawn() throws {
+    let outcome = try cli.run(Self.backup)
+    #expect(outcome.code == 0)
+    #expect(
+      !outcome.errors.contains("\r") && !outcome.errors.contains("MiB/s"), "\(outcome.errors)")
+  }
+
+  // MARK: - On a terminal
+
+  /// What a terminal of so many columns gets.
+  private func terminal(
+    _ columns: Int, _ arguments: String = "", environment: [String: String] = ["TERM": "xterm"]
+  ) throws -> String {
+    let line = "stty cols \(columns) rows 20; $PROGRAM \(Self.backup) \(arguments)"
+    let outcome = try cli.run(
+      [], under: ["bash", "-c", "PROGRAM=$0 script -qec '\(line)' /dev/null"],
+      environment: environment)
+    #expect(outcome.code == 0, "\(outcome.output)")
+    return outcome.output
+  }
+
+  /// The lines that were drawn over one another.
+  private func drawn(_ output: String) -> [Substring] {
+    output.split(separator: "\r").filter { $0.hasSuffix("\u{1B}[K") && $0.count > 3 }
+      .map { $0.dropLast(3) }
+  }
+
+  @Test func onATerminalOneLineIsDrawn() throws {
+    let start = Host.monotonicSeconds()
+    let output = try terminal(100)
+    let seconds = Host.monotonicSeconds() - start
+    let lines = drawn(output)
+    #expect(
+      !lines.isEmpty && Double(lines.count) <= seconds * 10 + 1, "\(lines.count) in \(seconds) s")
+    let last = try #require(lines.last { $0.contains("folders/tree/folder") })
+    #expect(last.contains(" of 15.3 MiB, ") && last.contains(" of 32 files"), "\(last)")
+    #expect(lines.contains { $0.contains("MiB/s") })
+    // Erased before the result is told.
+    let rest = try #require(output.components(separatedBy: "\r\u{1B}[K").last)
+    #expect(rest.contains("folders/tree") && !rest.contains("MiB/s"), "\(rest)")
+  }
+
+  @Test(arguments: [30, 60, 200])
+  func theLineFitsTheWidth(_ columns: Int) throws {
+    let lines = drawn(try terminal(columns))
+    #expect(!lines.isEmpty)
+    for line in lines { #expect(line.count < columns, "\(line)") }
+  }
+
+  @Test func nothingIsDrawnWhereItIsNotWanted() throws {
+    #expect(try drawn(terminal(10)).isEmpty)
+    #expect(try drawn(terminal(100, "--quiet")).isEmpty)
+    #expect(try drawn(terminal(100, "--json")).isEmpty)
+    #expect(try drawn(terminal(100, environment: ["TERM": "dumb"])).isEmpty)
+  }
+}

@@ -1,0 +1,94 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The test vector `Tests/Vectors/repository-v1` on disk: both readers restore what it says, and
+/// refuse by name what is broken in copies of it.
+@Suite struct VectorTests {
+  private static let folder = Shared.packageRoot
+    .appendingPathComponent("Tests/Vectors/repository-v1")
+  private static let lister = Shared.packageRoot
+    .appendingPathComponent("Tests/Vectors/list-tree.py").path
+
+  /// A copy of the vector, as `repo`.
+  private static func copy() throws -> CommandLine {
+    let cli = try CommandLine()
+    let source = folder.appendingPathComponent("repository").path
+    let copied = try Program.run("cp", ["-r", source, cli.folder.string + "/repo"])
+    #expect(copied.code == 0, "\(copied.errors)")
+    return cli
+  }
+
+  /// The lines of each snapshot, by id, without those that only root can restore for anyone else.
+  private static func expected() throws -> [String: Set<Substring>] {
+    let text = try String(
+      contentsOf: folder.appendingPathComponent("expected.txt"), encoding: .utf8)
+    var found: [String: Set<Substring>] = [:]
+    for part in text.components(separatedBy: "\nsnapshot ").dropFirst() {
+      let lines = part.split(separator: "\n")
+      found[String(lines[0])] = Set(lines.dropFirst().filter(isRestored))
+    }
+    return found
+  }
+
+  private static func isRestored(_ line: Substring) -> Bool {
+    Host.userID == 0 || !["block", "character"].contains { line.hasPrefix($0) }
+  }
+
+  private static func lines(_ cli: CommandLine, _ name: String) throws -> Set<Substring> {
+    let outcome = try Program.run("python3", ["-B", lister, name], in: cli.folder.url)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    return Set(outcome.output.split(separator: "\n").filter(isRestored))
+  }
+
+  @Test(.enabled(if: Host.userID == 0)) func bothReadersRestoreWhatItSays() throws {
+    let cli = try Self.copy()
+    let expected = try Self.expected()
+    #expect(expected.count == 2)
+    for (id, lines) in expected {
+      _ = try cli.succeed("restore \(id) --to ours-\(id) --repo repo")
+      let outcome = try Recover.run(cli, ["repo", "restore", id, "--to", "theirs-\(id)"])
+      // A file system may have no place for a file's flags.
+      let complaints = outcome.errors.split(separator: "\n").filter { !$0.contains("(flags)") }
+      #expect(complaints.isEmpty && [0, 3].contains(outcome.code), "\(outcome.errors)")
+      for name in ["ours-\(id)", "theirs-\(id)"] {
+        let found = try Self.lines(cli, name)
+        #expect(found.subtracting(lines).isEmpty && lines.subtracting(found).isEmpty, "\(name)")
+      }
+    }
+    try Recover.succeed(cli, "repo verify --read-data")
+    try Recover.succeed(cli, "--without-index repo verify --read-data")
+    for pack in try cli.packs() { try Archive.check(pack) }
+  }
+
+  /// Each object in turn is cut short, and has a byte flipped in its middle: it is named, and what
+  /// does not need it comes back.
+  @Test func anyBrokenObjectIsNamed() throws {
+    let cli = try Self.copy()
+    let base = cli.folder.string + "/repo/"
+    for path in try FileManager.default.subpathsOfDirectory(atPath: base).sorted() {
+      let url = URL(fileURLWithPath: base + path)
+      guard try url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true,
+        path != "repository.json"
+      else { continue }
+      let good = try Data(contentsOf: url)
+      var flipped = good
+      flipped[good.count / 2] ^= 1
+      for bad in [flipped, Data(good.prefix(good.count - 5))] {
+        try bad.write(to: url)
+        let outcome = try Recover.run(cli, ["repo", "verify", "--read-data"])
+        let id = url.lastPathComponent.prefix(64)
+        #expect(outcome.code == 13 && outcome.errors.contains(id), "\(path): \(outcome.errors)")
+        let ours = try cli.run("restore latest --to back --repo repo")
+        #expect([0, 13].contains(ours.code), "\(path): \(ours.errors)")
+        #expect(!ours.errors.contains("Fatal"), "\(path): \(ours.errors)")
+        if try cli.folder.folder.statusIfPresent("back") != nil {
+          try cli.folder.folder.removeTree("back")
+        }
+      }
+      try good.write(to: url)
+    }
+    try Recover.succeed(cli, "repo verify --read-data")
+  }
+}

@@ -1,0 +1,65 @@
+import Foundation
+import TestSupport
+
+/// A program that uses a database while a test runs, and ends when it is told to.
+final class SQLiteProcess {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+
+  /// Starts `python3` with the arguments, and waits until it has written a line.
+  init(_ arguments: [String]) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3"] + arguments
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    try expectLine()
+  }
+
+  /// A connection that runs the statements one after the other, each when it is told to.
+  convenience init(statements: [String], on path: String) throws {
+    let program = """
+      import sqlite3, sys
+      connection = sqlite3.connect(sys.argv[1], timeout=0, isolation_level=None)
+      print("ready", flush=True)
+      for line in sys.stdin:
+        try:
+          print(connection.execute(line).fetchall(), flush=True)
+        except sqlite3.OperationalError as error:
+          print(error, flush=True)
+      """
+    try self.init(["-c", program, path])
+    for statement in statements { try tell(statement) }
+  }
+
+  /// Has a statement run; gives the line that tells what came of it.
+  @discardableResult
+  func tell(_ statement: String) throws -> String {
+    try input.fileHandleForWriting.write(contentsOf: Data((statement + "\n").utf8))
+    return try expectLine()
+  }
+
+  @discardableResult
+  private func expectLine() throws -> String {
+    var line: [UInt8] = []
+    while true {
+      let byte = output.fileHandleForReading.readData(ofLength: 1)
+      guard let first = byte.first else {
+        throw Program.Failure(description: "it ended: \(String(decoding: line, as: UTF8.self))")
+      }
+      if first == UInt8(ascii: "\n") { return String(decoding: line, as: UTF8.self) }
+      line.append(first)
+    }
+  }
+
+  /// Ends its input and waits for it to end; gives its exit code.
+  @discardableResult
+  func end() -> Int32 {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+    return process.terminationStatus
+  }
+
+  deinit { if process.isRunning { end() } }
+}

@@ -1,0 +1,41 @@
+import DatabaseCapture
+import SystemIO
+import TestSupport
+
+/// Stores what a capture gives: for each member what came last.
+final class Shelf {
+  private(set) var contents: [DatabaseMember: [UInt8]] = [:]
+  /// Which members were stored, in order, those of attempts that failed, too.
+  private(set) var calls: [DatabaseMember] = []
+  /// Runs before a member is read, with how often that member has come before.
+  var beforeReading: (DatabaseMember, Int) throws -> Void = { _, _ in }
+  /// Runs with each piece.
+  var atPiece: (DatabaseMember) throws -> Void = { _ in }
+
+  func store(_ reader: MemberReader) throws {
+    let before = calls.filter { $0 == reader.member }.count
+    calls.append(reader.member)
+    try beforeReading(reader.member, before)
+    var bytes: [UInt8] = []
+    try reader.read(
+      data: { piece in
+        bytes.append(copying: piece)
+        try atPiece(reader.member)
+      },
+      hole: { bytes.append(contentsOf: repeatElement(0, count: Int($0))) })
+    contents[reader.member] = bytes
+  }
+
+  /// Writes the members of a result as files of a folder.
+  func restore(_ result: CaptureResult, to folder: TemporaryFolder, at place: ByteString) throws {
+    for member in result.members {
+      try folder.write(contents[member.member] ?? [], at: place.appending(member.name))
+    }
+  }
+}
+
+extension [UInt8] {
+  mutating func append(copying piece: Span<UInt8>) {
+    piece.withUnsafeBufferPointer { append(contentsOf: $0) }
+  }
+}

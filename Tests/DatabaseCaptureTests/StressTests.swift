@@ -1,0 +1,111 @@
+import DatabaseCapture
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Databases are captured while real writers are at them: each capture is whole and holds what was
+/// committed before it began. `SANDBOXCTL_STRESS_SECONDS` makes each case longer than 2.5 seconds.
+@Suite(.serialized) struct StressTests {
+  private static let seconds =
+    ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS_SECONDS"].flatMap(Double.init) ?? 2.5
+
+  struct Case: CustomTestStringConvertible, Sendable {
+    let mode: String
+    let writers: Int
+    var checkpoints = false
+    /// Whether nobody ever lets go of the database.
+    var isExclusive: Bool { mode.hasSuffix("-exclusive") }
+    var testDescription: String { "\(mode), \(writers) writers" }
+  }
+
+  @Test(arguments: [
+    Case(mode: "wal", writers: 2, checkpoints: true), Case(mode: "wal", writers: 1),
+    Case(mode: "delete", writers: 2), Case(mode: "truncate", writers: 1),
+    Case(mode: "persist", writers: 2), Case(mode: "wal-exclusive", writers: 1),
+    Case(mode: "delete-exclusive", writers: 1),
+  ])
+  func writersAreAtIt(_ given: Case) throws {
+    var generator = Seeded.fresh(given.testDescription)
+    let rig = try Rig("stress", inMemory: true)
+    try rig.prepare(given.mode)
+    let writers = try start(given, rig, &generator)
+    var tally = Tally()
+    let end = Host.monotonicSeconds() + Self.seconds
+    while Host.monotonicSeconds() < end {
+      try captureOnce(rig, given, writers.names, &tally, &generator)
+      if tally.waiting.count == 10 { try tally.verify(rig) }
+    }
+    for process in writers.processes { #expect(process.end() == 0) }
+    try tally.verify(rig)
+    print("\(given.testDescription): \(tally.summary)")
+    #expect(tally.verified > 0)
+    if !given.isExclusive { #expect(tally.methods[.asItStood] == nil) }
+  }
+
+  private func start(
+    _ given: Case, _ rig: Rig, _ generator: inout Seeded
+  ) throws -> (names: [String], processes: [SQLiteProcess]) {
+    let names = (1...given.writers).map { "writer\($0)" }
+    let more = given.checkpoints ? ["checkpoint"] : []
+    let processes = try (names + more).map { name in
+      try SQLiteProcess([
+        Rig.program("writer.py"), rig.temporary.string + "/source", name,
+        name == "checkpoint" ? name : given.mode, "\(generator.next())",
+      ])
+    }
+    return (names, processes)
+  }
+
+  /// What was captured, and what of it is not verified yet.
+  private struct Tally {
+    var methods: [CaptureMethod: Int] = [:]
+    var putOff = 0
+    var verified = 0
+    var waiting: [String] = []
+
+    var summary: String {
+      let counts = methods.map { "\($0.value) \($0.key.rawValue)" }.sorted()
+      return (counts + ["\(putOff) put off", "\(verified) verified"]).joined(separator: ", ")
+    }
+
+    mutating func verify(_ rig: Rig) throws {
+      if waiting.isEmpty { return }
+      let faults = try Rig.verify(waiting)
+      #expect(faults == "")
+      verified += waiting.count
+      waiting = []
+      try rig.temporary.folder.removeTree("out")
+    }
+  }
+
+  private func captureOnce(
+    _ rig: Rig, _ given: Case, _ writers: [String], _ tally: inout Tally,
+    _ generator: inout Seeded
+  ) throws {
+    let committed = try writers.map { "\($0)=\(try number(rig, $0))" }
+    let shelf = Shelf()
+    let slowness = Double.random(in: 0...0.004, using: &generator)
+    if Bool.random(using: &generator) { shelf.atPiece = { _ in Host.pause(seconds: slowness) } }
+    let patience = given.isExclusive ? 0.1 : 20
+    let whenBusy: WhenBusy =
+      Bool.random(using: &generator)
+      ? .putOff : .takeAsItStands(after: Host.monotonicSeconds() + patience)
+    guard let result = try rig.capture(shelf, whenBusy: whenBusy) else {
+      tally.putOff += 1
+      return
+    }
+    tally.methods[result.method, default: 0] += 1
+    if result.method == .asItStood { return }
+    let place = "out/\(tally.waiting.count)-\(result.method.rawValue)"
+    try shelf.restore(result, to: rig.temporary, at: ByteString(place))
+    tally.waiting.append(
+      (["\(rig.temporary.string)/\(place)"] + committed).joined(separator: " "))
+  }
+
+  /// The last transaction that a writer says to have committed.
+  private func number(_ rig: Rig, _ writer: String) throws -> Int {
+    let bytes = try rig.temporary.read(ByteString("source/" + writer))
+    return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0
+  }
+}

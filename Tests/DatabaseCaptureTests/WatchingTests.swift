@@ -1,0 +1,241 @@
+import DatabaseCapture
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct WatchingTests {
+  let rig: Rig
+  let shelf = Shelf()
+  init() throws {
+    rig = try Rig("watching")
+    try rig.write(content(3_000_000, 1), .database)
+    try rig.age()
+  }
+
+  @Test func whatHoldsStillIsReadOnce() throws {
+    try rig.write(log(salt: 1, 5000), .log)
+    try rig.write([1, 2, 3], .sharedMemory)
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching && result.obstacle == nil)
+    #expect(result.members.map(\.member) == [.database, .log])
+    #expect(result.members.map(\.name) == ["db", "db-wal"])
+    #expect(shelf.calls == [.database, .log])
+    #expect(shelf.contents[.database] == content(3_000_000, 1))
+    #expect(shelf.contents[.log] == log(salt: 1, 5000))
+    #expect(result.members[0].status == (try rig.source.status("db")))
+    #expect(result.members[1].status.size == 5032)
+  }
+
+  @Test func aDatabaseWithoutCompanions() throws {
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(result.members.map(\.member) == [.database])
+  }
+
+  @Test func aDatabaseThatChangesIsReadAnew() throws {
+    shelf.beforeReading = { [rig] member, times in
+      if member == .database && times < 2 { try rig.write(content(2000, UInt64(times)), .database) }
+      if member == .database && times == 2 { Host.pause(seconds: 0.03) }
+    }
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(shelf.calls == [.database, .database, .database])
+    #expect(shelf.contents[.database] == content(2000, 1))
+  }
+
+  @Test func aChangeThatLeavesSizeAndTimeShowsByTheTimeOfChange() throws {
+    // So that the times of change differ, however coarse the clock is.
+    Host.pause(seconds: 0.03)
+    shelf.beforeReading = { [rig] _, times in
+      guard times == 0 else { return }
+      try rig.write(content(3_000_000, 2), .database)
+      try rig.age()
+    }
+    _ = try rig.capture(shelf, whenBusy: .putOff)
+    #expect(shelf.calls == [.database, .database])
+    #expect(shelf.contents[.database] == content(3_000_000, 2))
+  }
+
+  @Test func aDatabaseThatIsReplacedIsReadAnew() throws {
+    shelf.beforeReading = { [rig] _, times in
+      guard times == 0 else { return }
+      try rig.temporary.write(content(3_000_000, 3), at: "new")
+      let time = try rig.source.status("db").modified
+      try rig.temporary.folder.setModified(time, of: "new")
+      try rig.temporary.folder.rename("new", to: "db", in: rig.source)
+    }
+    _ = try rig.capture(shelf, whenBusy: .putOff)
+    #expect(shelf.calls == [.database, .database])
+    #expect(shelf.contents[.database] == content(3_000_000, 3))
+  }
+
+  @Test func aLogThatGrowsIsReadUpToWhereItWas() throws {
+    try rig.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [rig] member, _ in
+      if member == .database { try rig.write(log(salt: 1, 5000) + [7, 7], .log) }
+      if member == .log { try rig.write(log(salt: 1, 5000) + [7, 7, 8, 8], .log) }
+    }
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(shelf.calls == [.database, .log])
+    // Its size when its reading began, not when the capture did.
+    #expect(shelf.contents[.log] == log(salt: 1, 5000) + [7, 7])
+  }
+
+  @Test(arguments: [
+    [UInt8](), log(salt: 2, 5000), log(salt: 2, 0), log(salt: 1, 100),
+  ])
+  func aLogThatIsStartedAnewIsReadAnew(_ next: [UInt8]) throws {
+    try rig.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [rig] member, times in
+      if member == .log && times == 0 { try rig.write(next, .log) }
+    }
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(shelf.calls == [.database, .log, .database, .log])
+    #expect(shelf.contents[.log] == next)
+  }
+
+  @Test func aLogThatAppearsIsReadAnew() throws {
+    shelf.beforeReading = { [rig] _, times in
+      if times == 0 { try rig.write(log(salt: 1, 100), .log) }
+    }
+    _ = try rig.capture(shelf, whenBusy: .putOff)
+    #expect(shelf.calls == [.database, .database, .log])
+  }
+
+  @Test func aLogThatGoesAwayIsNoPartOfTheResult() throws {
+    try rig.write(log(salt: 1, 5000), .log)
+    shelf.beforeReading = { [rig] member, times in
+      if member == .log && times == 0 { try rig.source.remove("db-wal") }
+    }
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(shelf.calls == [.database, .log, .database])
+    #expect(result.members.map(\.member) == [.database])
+  }
+
+  @Test func journalsAreReadLast() throws {
+    for bytes in [journal(500), [UInt8](repeating: 0, count: 28), []] {
+      try rig.write(bytes, .journal)
+      let shelf = Shelf()
+      let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+      #expect(result.method == .watching)
+      #expect(shelf.calls == [.database, .journal])
+      #expect(shelf.contents[.journal] == bytes)
+    }
+  }
+
+  @Test func aJournalThatEndsMeansAnotherReading() throws {
+    try rig.write(journal(500), .journal)
+    shelf.beforeReading = { [rig] member, times in
+      if member == .journal && times == 0 {
+        try rig.write([UInt8](repeating: 0, count: 508), .journal)
+      }
+    }
+    _ = try rig.capture(shelf, whenBusy: .putOff)
+    #expect(shelf.calls == [.database, .journal, .database, .journal])
+  }
+
+  @Test func aTransactionOverSeveralDatabasesIsNotWatched() throws {
+    try rig.write(journal(500) + journalMagic, .journal)
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .locks)
+    #expect(shelf.contents[.journal] == journal(500) + journalMagic)
+  }
+
+  @Test func whatWasJustWrittenIsWaitedFor() throws {
+    try rig.write(content(1000, 4), .database)
+    let start = Host.monotonicSeconds()
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(Host.monotonicSeconds() - start > 0.01)
+    let age = Host.now().since(try rig.source.status("db").modified)
+    #expect(age >= 0.02)
+  }
+
+  @Test func aTimeInTheFutureIsNotWaitedFor() throws {
+    let future = Timestamp(seconds: Host.now().seconds + 3600)
+    try rig.source.setModified(future, of: "db")
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+  }
+
+  @Test func aLargeDatabaseThatMovesIsNotReadToItsEnd() throws {
+    let file = try rig.source.openOrCreate("db")
+    for part in 0..<20 { try file.write(content(1 << 20, UInt64(part))) }
+    let end = try file.status().size
+    var read = 0
+    shelf.atPiece = { _ in
+      read += 1
+      // Each time a little later than the capture can have looked.
+      try file.write([1])
+      try file.truncate(to: end)
+    }
+    let result = try rig.capture(shelf, whenBusy: .putOff)
+    #expect(result?.method == .locks)
+    // Three times 16 MiB by watching, then all of the copy.
+    #expect(shelf.calls == [.database, .database, .database, .database])
+    #expect(read < 3 * 17 + 23)
+  }
+
+  @Test func holesAreToldAsHoles() throws {
+    let file = try rig.source.openOrCreate("db")
+    try file.truncate(to: 0)
+    try file.truncate(to: 8 << 20)
+    try file.seek(to: 4 << 20)
+    try file.write(content(5000, 6))
+    try rig.age()
+    try #require(try file.status().allocated < 1 << 20, "no sparse files on this file system")
+    var (holes, data): (UInt64, Int) = (0, 0)
+    _ = try DatabaseCapture.capture(
+      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .putOff
+    ) { reader in
+      try reader.read(data: { data += $0.count }, hole: { holes += $0 })
+    }
+    #expect(holes + UInt64(data) == 8 << 20)
+    #expect(data < 1 << 20)
+  }
+
+  @Test func attributesComeWithTheReader() throws {
+    try rig.source.attributes(of: "db").set("user.note", to: [1, 2])
+    var value: [UInt8]?
+    _ = try DatabaseCapture.capture(
+      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .putOff
+    ) { value = try $0.attributes.value(of: "user.note") }
+    #expect(value == [1, 2])
+  }
+
+  @Test func whatIsNoRegularFileIsNoMember() throws {
+    try rig.source.createLink("db-wal", to: "elsewhere")
+    try rig.source.createSpecial("db-journal", kind: .fifo, permissions: 0o600)
+    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    #expect(result.method == .watching)
+    #expect(result.members.map(\.member) == [.database])
+    try rig.source.remove("db")
+    try rig.source.createSpecial("db", kind: .fifo, permissions: 0o600)
+    #expect(throws: SystemError.replaced(rig.temporary.path("source/db"))) {
+      try rig.capture(shelf)
+    }
+    try rig.source.remove("db")
+    #expect(throws: SystemError(.status, rig.temporary.path("source/db"), number: ENOENT)) {
+      try rig.capture(shelf)
+    }
+  }
+
+  @Test func aMemberThatCannotBeReadIsNamed() throws {
+    try rig.write(log(salt: 1, 50), .log)
+    try rig.source.setPermissions(0, of: "db-wal")
+    let expected = SystemError(.open, rig.temporary.path("source/db-wal"), number: EACCES)
+    try Unprivileged.run {
+      _ = #expect(throws: expected) { try rig.capture(shelf) }
+    }
+  }
+
+  @Test func whatStoringThrowsIsThrown() throws {
+    struct Full: Error {}
+    shelf.beforeReading = { _, _ in throw Full() }
+    #expect(throws: Full.self) { try rig.capture(shelf) }
+    #expect(shelf.calls == [.database])
+  }
+}

@@ -1,0 +1,140 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import PolicyEngine
+import SystemIO
+import TestSupport
+import Testing
+
+/// Databases are stored with their logs and journals, as they were at one moment.
+@Suite struct DatabaseTests {
+  private static let magic = "SQLite format 3\0"
+
+  private func how(_ report: BackupReport) -> [ByteString: String] {
+    Dictionary(uniqueKeysWithValues: report.databases.map { ($0.path, $0.how) })
+  }
+
+  @Test func aDatabaseIsKnownByItsBytesOrByItsLog() throws {
+    let rig = try Rig()
+    try rig.folder.write(Self.magic + "alone", at: "tree/alone")
+    try rig.folder.write(Self.magic + "pages", at: "tree/journaled")
+    try rig.folder.write("old pages", at: "tree/journaled-journal")
+    try rig.folder.write("secret pages", at: "tree/encrypted")
+    try rig.folder.write("secret log", at: "tree/encrypted-wal")
+    try rig.folder.write("index of the log", at: "tree/encrypted-shm")
+    try rig.folder.write("dear diary", at: "tree/travel")
+    try rig.folder.write("day one", at: "tree/travel-journal")
+    try rig.folder.write("a log of nothing", at: "tree/nothing-wal")
+    let report = try rig.backup(keeping: "cache")
+    #expect(
+      how(report) == [
+        "folders/tree/alone": "watching", "folders/tree/journaled": "watching",
+        "folders/tree/encrypted": "watching",
+      ])
+    #expect(report.snapshot?.snapshot.databases == report.databases)
+    #expect(report.files == 9 && report.isComplete && report.warnings.isEmpty)
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == rig.names("tree"))
+    for name in try rig.names("tree") {
+      let (now, then) = (ByteString("tree").appending(name), ByteString("back").appending(name))
+      #expect(try rig.folder.read(now) == rig.folder.read(then), "\(name)")
+    }
+    let again = try rig.backup(keeping: "cache")
+    #expect(again.opened == 0 && again.databases.isEmpty)
+  }
+
+  @Test func aLogThatGrewIsReadAndItsDatabaseIsNot() throws {
+    let rig = try Rig()
+    var random = Seeded(3)
+    try rig.folder.write(Self.magic.utf8 + random.bytes(3_000_000), at: "tree/db")
+    try rig.folder.write(random.bytes(4_000), at: "tree/db-wal")
+    let first = try rig.backup(keeping: "cache")
+    try rig.folder.write(random.bytes(8_000), at: "tree/db-wal")
+    let counters = ProgressCounters()
+    let second = try rig.backup(keeping: "cache") { $0.counters = counters }
+    #expect(how(second) == ["folders/tree/db": "watching"])
+    #expect(counters.progress.bytesDone == 8_000)
+    #expect(first.files == 2 && second.files == 2)
+    _ = try rig.restore(second)
+    #expect(try rig.folder.read("back/db") == rig.folder.read("tree/db"))
+    #expect(try rig.folder.read("back/db-wal") == rig.folder.read("tree/db-wal"))
+  }
+
+  @Test func whatCameOrWentSinceTheScanIsAsTheCaptureFoundIt() throws {
+    let rig = try Rig()
+    try rig.folder.write(Self.magic + "pages", at: "tree/a")
+    try rig.folder.write("log", at: "tree/a-wal")
+    try rig.folder.write(Self.magic + "pages", at: "tree/b")
+    try rig.folder.write("more", at: "tree/c")
+    let scan = try rig.scan()
+    try Folder.open(path: rig.folder.path("tree")).remove("a-wal")
+    try rig.folder.write("a new log", at: "tree/b-wal")
+    let report = try rig.backup(scan)
+    #expect(report.files == 4 && report.isComplete && report.warnings.isEmpty)
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == ["a", "b", "b-wal", "c"])
+    #expect(try rig.text("back/b-wal") == "a new log")
+  }
+
+  @Test func aLogThatIsLeftOutStaysOut() throws {
+    let rig = try Rig()
+    try rig.folder.write(Self.magic + "pages", at: "tree/a")
+    try rig.folder.write("log", at: "tree/a-wal")
+    let report = try rig.backup(try rig.scan([.exclude("*-wal")]))
+    #expect(how(report) == ["folders/tree/a": "watching"])
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == ["a"])
+  }
+
+  @Test func aDatabaseThatIsBusyIsTriedAgainAtTheEnd() throws {
+    let rig = try Rig()
+    try rig.folder.write(Self.magic + "pages", at: "tree/a busy one")
+    try rig.folder.write("log", at: "tree/a busy one-wal")
+    for number in 0..<300 { try rig.folder.write("\(number)", at: ByteString("tree/b\(number)")) }
+    // Another program holds the database's lock for itself and keeps writing.
+    let writer = try BusyWriter(rig.folder.path("tree/a busy one"))
+    defer { writer.stop() }
+    var report = try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
+    // On a machine that holds the writer up the database may have stood still.
+    for _ in 0..<5 where report.warnings.isEmpty {
+      report = try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
+    }
+    #expect(how(report) == ["folders/tree/a busy one": "as-it-stood"])
+    #expect(report.warnings.map(\.path) == ["folders/tree/a busy one"])
+    #expect(report.isComplete && report.files == 302)
+    writer.stop()
+    let next = try rig.backup(keeping: "cache")
+    #expect(how(next) == ["folders/tree/a busy one": "watching"])
+  }
+}
+
+/// A program that locks a database as SQLite does in exclusive mode, and writes to it all the time.
+private final class BusyWriter {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+
+  private static let program = """
+    import fcntl, os, select, sys
+    file = os.open(sys.argv[1], os.O_RDWR)
+    fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
+    print("ready", flush=True)
+    while not select.select([0], [], [], 0)[0]: os.pwrite(file, os.urandom(8), 16)
+    """
+
+  init(_ path: ByteString) throws {
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = [
+      "python3", "-c", Self.program, String(decoding: path.bytes, as: UTF8.self),
+    ]
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    _ = output.fileHandleForReading.readData(ofLength: 1)
+  }
+
+  func stop() {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
+}

@@ -1,0 +1,117 @@
+import AllocationCount
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What a scan may cost in memory, whatever the tree and the policy are.
+@Suite struct ScanCostTests {
+  @Test(arguments: [Layout.coreSimulator, .flatpak, .folder])
+  func entriesCostNoAllocation(layout: Layout) throws {
+    guard ac_is_counting() != 0 else { return }
+    let folder = try TemporaryFolder("scan-cost", inMemory: true)
+    let (few, many) = (5_000, 10_000)
+    let place = Self.place(layout)
+    for count in [few, many] {
+      try Self.makeTree(folder.path(ByteString("\(count)")).appending(place), files: count)
+    }
+    let policy = try Rig.policy(layout)
+    let allocations = try [few, many].map {
+      try Self.allocations(ofScanning: folder.path(ByteString("\($0)")), layout, policy)
+    }
+    // Arrays that grow by doubling are allocated anew a few times more.
+    #expect(allocations[1] < allocations[0] + 60, "\(allocations)")
+  }
+
+  private static func place(_ layout: Layout) -> ByteString {
+    switch layout {
+    case .coreSimulator: "Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
+    case .flatpak: ".var/app/org.example.App"
+    default: ""
+    }
+  }
+
+  /// Files in 40 folders, among them what policies look at more closely: a marker file, names that
+  /// may be a database's, links.
+  private static func makeTree(_ path: ByteString, files: Int) throws {
+    for number in 0..<40 {
+      let folder = try Folder.make(
+        path: path.appending(ByteString("Library/Caches/folder \(number)")))
+      for file in 0..<(files / 40) {
+        switch file % 50 {
+        case 0: _ = try folder.create(ByteString("store-\(file).db-shm"))
+        case 1: _ = try folder.create(ByteString("store-\(file).db"))
+        case 2: try folder.createLink(ByteString("link \(file)"), to: "elsewhere")
+        default: _ = try folder.create(ByteString("a file with a name of some length \(file)"))
+        }
+      }
+      if number % 4 == 0 {
+        let tag = try folder.create("CACHEDIR.TAG")
+        try tag.write(Array("Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
+      }
+    }
+  }
+
+  private static func allocations(
+    ofScanning path: ByteString, _ layout: Layout, _ policy: CompiledPolicy
+  ) throws -> UInt64 {
+    let device = try Device.find(root: path, layout: layout)
+    let wanted = try #require(device.containers.first { $0.kind != .settings })
+    var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    // Once before, so that the classifier knows its states; the least of several runs, as what other
+    // tests do at the same time may cost this thread something, too (a retried call, say).
+    let entries = scanner.run(wanted).entries.count
+    return (1...3).reduce(UInt64.max) { least, _ in
+      let before = ac_allocations()
+      #expect(scanner.run(wanted).entries.count == entries)
+      return min(least, ac_allocations() - before)
+    }
+  }
+
+  @Test func aPolicyMadeToHaveManyStatesTakesBoundedMemory() throws {
+    let folder = try TemporaryFolder("states", inMemory: true)
+    let root = try Folder.make(path: folder.path("tree"))
+    var random = Seeded(20)
+    for _ in 0..<150 {
+      let names = (0..<8).map { _ in "d\(UInt64.random(in: 0..<10_000, using: &random))" }
+      let deepest = try Folder.make(
+        path: root.path.appending(ByteString(names.joined(separator: "/"))))
+      for name in names { _ = try deepest.openOrCreate(ByteString("e" + name.dropFirst())) }
+    }
+    let policy = try Self.policy(
+      (0..<10_000).map { "{id: r\($0), in: [folder], match: '**/d\($0)/**/e\($0)', class: cache}" })
+    let device = try Device.find(root: root.path, layout: .folder)
+    let wanted = try #require(device.containers.first)
+    var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    let free = Self.peak { scanner.run(wanted) }
+    #expect(scanner.generation == 0)
+    var bounded = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
+    bounded.classifier.comfortableWeight = 64 << 10
+    let spared = Self.peak { bounded.run(wanted) }
+    #expect(bounded.generation > 5)
+    #expect(bounded.classifier.stateCount < scanner.classifier.stateCount / 5)
+    #expect(spared.scan.entries.map(\.verdicts) == free.scan.entries.map(\.verdicts))
+    #expect(spared.scan.entries.contains { $0.verdicts.keep.dataClass == .cache })
+    if ac_is_counting() != 0 {
+      #expect(spared.peak < free.peak * 2 / 3, "\(spared.peak) \(free.peak)")
+    }
+  }
+
+  private static func policy(_ rules: [String]) throws -> CompiledPolicy {
+    let text =
+      "policy: x\nschema: 1\nlayout: folder\nrules:\n"
+      + rules.map { "  - \($0)\n" }.joined()
+    let source = PolicySource(name: "x.yaml", bytes: Array(text.utf8), origin: .builtin)
+    return try PolicyLibrary([source]).compile(PolicyRequest(policy: "x", layout: .folder))
+  }
+
+  /// What a scan found, and the most bytes that it held.
+  private static func peak(_ scan: () -> ContainerScan) -> (scan: ContainerScan, peak: Int64) {
+    ac_begin_peak()
+    let found = scan()
+    return (found, ac_peak())
+  }
+}

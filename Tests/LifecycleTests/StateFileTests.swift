@@ -1,0 +1,285 @@
+import ArchiveStore
+import Codecs
+import Lifecycle
+import PolicyEngine
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct StateFileTests {
+  let rig: StateRig
+  init() throws { rig = try StateRig() }
+
+  private let root = FolderKey(container: "folders/tree")
+
+  @Test func theNextRunKnowsWhatThisOneRecorded() throws {
+    let first = try rig.open()
+    #expect(first.containers.isEmpty && first.remarks.isEmpty)
+    #expect(first.container("folders/tree") == nil)
+    withExtendedLifetime(first) {}
+    _ = consume first
+    try rig.writeSmall()
+    let state = try rig.open()
+    let container = try #require(state.container("folders/tree"))
+    #expect(container.snapshot == StateRig.snapshot && container.policy == StateRig.policy)
+    #expect(container.entry.entry?.name == "root")
+    var folder = state.folder(container.entry, key: root)
+    #expect(folder.tree == StateRig.tree(1) && folder.count == 4)
+    for number: UInt64 in [0, 1, 2, 3, 4, 5] {
+      let known = folder.find(StateRig.name(number), StateRig.status(number))
+      #expect((known != nil) == (number % 2 == 0 && number < 5), "\(number)")
+      guard let known else { continue }
+      expectSame(known, number)
+    }
+    let sub = try folder.knownFolder("sub")
+    #expect(sub.kind == .directory && sub.folder != nil)
+    var inner = state.folder(sub, key: root.folder("sub"))
+    #expect(inner.tree == StateRig.tree(0) && inner.count == 3)
+    expectSame(try inner.known(11), 11)
+  }
+
+  private func expectSame(_ known: KnownEntry, _ number: UInt64) {
+    let status = StateRig.status(number)
+    let note = StateRig.note(number)
+    #expect(known.name == StateRig.name(number) && known.kind == .file)
+    #expect(known.inode == status.identity.inode && known.size == status.size)
+    #expect(known.modified == status.modified && known.changed == status.changed)
+    #expect(known.marks == note.marks && known.isDatabase == note.isDatabase)
+    #expect(known.isStored && !known.isOfInterruptedRun && known.isSettled)
+    #expect(known.entry == StateRig.entry(number))
+    #expect(ChangeRules.isUnchanged(known, status))
+  }
+
+  @Test func aRunThatDoesNotFinishChangesNothing() throws {
+    try rig.writeSmall()
+    let before = try rig.bytes()
+    do {
+      let state = try rig.open()
+      _ = try StateRig.record(state, 0..<50_000)
+    }
+    #expect(try rig.bytes().prefix(before.count) == before[...])
+    let state = try rig.open()
+    #expect(state.container("folders/tree")?.snapshot == StateRig.snapshot)
+    var folder = state.folder(state.containers[0].entry, key: root)
+    _ = try folder.known(0)
+  }
+
+  @Test func anUnchangedFolderCostsItsPlaceOnly() throws {
+    do {
+      let state = try rig.open()
+      let place = try StateRig.record(state, 0..<3000)
+      try state.finish(
+        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let size = try rig.bytes().count
+    for run: UInt8 in 1...3 {
+      let state = try rig.open()
+      let entry = state.containers[0].entry
+      let folder = state.folder(entry, key: root)
+      #expect(folder.place != nil && folder.count == 3000)
+      try state.finish(
+        [try StateRig.container("folders/tree", folder.place)], snapshot: Blake2b.hash([run]),
+        packs: [])
+    }
+    #expect(try rig.bytes().count < size + 1000)
+    let state = try rig.open()
+    #expect(state.containers[0].snapshot == Blake2b.hash([3]))
+    var folder = state.folder(state.containers[0].entry, key: root)
+    _ = try folder.known(2999)
+  }
+
+  @Test func entriesAreKeptAsTheyStand() throws {
+    try rig.writeSmall()
+    do {
+      let state = try rig.open()
+      var folder = state.folder(state.containers[0].entry, key: root)
+      var record = state.makeRecord()
+      record.keep(try folder.known(0))
+      let two = try StateRig.entry(2).encoded()
+      StateRig.name(2).withSpan {
+        record.add($0, StateRig.status(22), StateRig.note(5), encoded: two)
+      }
+      record.keep(try folder.known(4))
+      let sub = try folder.knownFolder("sub")
+      record.keep(sub, folder: try StateRig.record(state, [90]))
+      let place = state.write(record, tree: StateRig.tree(8))
+      try state.finish(
+        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    var folder = state.folder(state.containers[0].entry, key: root)
+    expectSame(try folder.known(0), 0)
+    let two = try folder.known(2)
+    #expect(two.inode == 1022 && two.marks == MarkSet(rawValue: 5))
+    expectSame(try folder.known(4), 4)
+    let sub = try folder.knownFolder("sub")
+    #expect(sub.entry?.name == "sub")
+    var inner = state.folder(sub, key: root.folder("sub"))
+    expectSame(try inner.known(90), 90)
+  }
+
+  @Test func namesAreBytesAndMayBeAnything() throws {
+    var random = Seeded.fresh()
+    var names = Set((0..<300).map { _ in ByteString(random.fileName()) })
+    names.insert(ByteString([UInt8](repeating: 0xff, count: 255)))
+    let sorted = names.sorted()
+    do {
+      let state = try rig.open()
+      var record = state.makeRecord()
+      for name in sorted {
+        name.withSpan {
+          record.add($0, StateRig.status(1), EntryNote(isSettled: true), encoded: nil)
+        }
+      }
+      let place = state.write(record, tree: nil)
+      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
+    #expect(folder.count == sorted.count && folder.tree == nil)
+    for name in sorted {
+      let known = folder.find(name, StateRig.status(1))
+      #expect(known?.name == name && known?.isStored == false && known?.entry == nil)
+    }
+  }
+
+  @Test func aLargeFolderIsReadPageByPage() throws {
+    do {
+      let state = try rig.open()
+      let place = try StateRig.record(state, 0..<10_000)
+      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
+    #expect(folder.count == 10_000)
+    for number in stride(from: UInt64(0), to: 10_000, by: 7) {
+      let known = try folder.known(number)
+      #expect(known.entry == StateRig.entry(number))
+    }
+    let isLackingfolder = folder.lacks("zzz")
+    #expect(isLackingfolder)
+  }
+
+  @Test func whatComesOutOfOrderIsLeftOut() throws {
+    do {
+      let state = try rig.open()
+      let place = try StateRig.record(state, [5, 3, 5, 6])
+      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
+    #expect(folder.count == 2)
+    let isLackingfolder = folder.lacks(StateRig.name(3))
+    #expect(isLackingfolder)
+    _ = try folder.known(6)
+  }
+
+  @Test func anotherPolicyAnswersNoMarks() throws {
+    try rig.writeSmall()
+    let state = try rig.open(policy: Blake2b.hash([99]))
+    var folder = state.folder(state.containers[0].entry, key: root)
+    let known = try folder.known(4)
+    #expect(known.marks == nil && known.entry == StateRig.entry(4))
+    #expect(ChangeRules.isUnchanged(known, StateRig.status(4)))
+  }
+
+  @Test func aRunOverAPartKeepsTheOthers() throws {
+    try rig.writeSmall("apps/a/data")
+    do {
+      let state = try rig.open(policy: Blake2b.hash([99]))
+      let place = try StateRig.record(state, [50])
+      try state.finish(
+        [try StateRig.container("apps/b/data", place)], snapshot: Blake2b.hash([50]), packs: [],
+        keepingOthers: true)
+    }
+    do {
+      let state = try rig.open()
+      #expect(state.containers.map(\.path) == ["apps/a/data", "apps/b/data"])
+      #expect(state.containers.map(\.snapshot) == [StateRig.snapshot, Blake2b.hash([50])])
+      #expect(state.containers.map(\.policy) == [StateRig.policy, Blake2b.hash([99])])
+      var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "apps/a/data"))
+      let known = try folder.known(2)
+      #expect(known.marks != nil)
+      let place = try StateRig.record(state, [60])
+      try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    // A run over all of it drops what is no more.
+    #expect(try rig.open().containers.map(\.path) == ["c"])
+  }
+
+  @Test func eachContainerKnowsThePacksOfItsRun() throws {
+    let packs = Set((0..<40).map { Blake2b.hash([7, $0]) })
+    let more = packs.union([Blake2b.hash([8])])
+    func finish(_ path: ByteString, _ packs: Set<Digest>) throws {
+      let state = try rig.open()
+      try state.finish(
+        [try StateRig.container(path, nil)], snapshot: StateRig.snapshot, packs: packs,
+        keepingOthers: true)
+    }
+    try finish("a", packs)
+    try finish("b", more)
+    try finish("c", [])
+    let state = try rig.open()
+    let (a, b, c) = (state.containers[0], state.containers[1], state.containers[2])
+    #expect(state.arePacksThere(packs, for: a) && state.arePacksThere(more, for: a))
+    #expect(!state.arePacksThere(packs, for: b) && state.arePacksThere(more, for: b))
+    #expect(state.arePacksThere([], for: c) && !state.arePacksThere([], for: a))
+    for pack in packs { #expect(!state.arePacksThere(packs.subtracting([pack]), for: a)) }
+  }
+
+  @Test func aSecondRunOfTheSourceIsBusy() throws {
+    let state = try rig.open()
+    let error = #expect(throws: LifecycleError.self) { try rig.open() }
+    #expect(error?.kind == .busy)
+    #expect(error?.description.contains("another backup of the same source") == true)
+    let other = StateKey(repository: rig.key.repository, source: Blake2b.hash([5]))
+    #expect(try rig.open(key: other).remarks.isEmpty)
+    withExtendedLifetime(state) {}
+  }
+
+  @Test func aFileThatIsMostlyDeadIsWrittenAnew() throws {
+    try rig.writeSmall("apps/a/data")
+    var largest = 0
+    for run in 0..<12 {
+      let state = try rig.open()
+      #expect(state.remarks.isEmpty)
+      let inner = try StateRig.record(state, 0..<4000, tree: 0)
+      let outer = try StateRig.record(state, [UInt64(run)], folders: [("sub", inner)])
+      try state.finish(
+        [try StateRig.container("folders/tree", outer)], snapshot: Blake2b.hash([UInt8(run)]),
+        packs: [],
+        keepingOthers: true)
+      largest = max(largest, try rig.bytes().count)
+    }
+    // 12 runs of 0.6 MB, of which only the last is alive.
+    #expect(largest < 6 << 20 && largest > 3 << 20, "\(largest)")
+    #expect(try rig.bytes().count < 6 << 20)
+    let state = try rig.open()
+    #expect(state.containers.map(\.snapshot) == [StateRig.snapshot, Blake2b.hash([11])])
+    var old = state.folder(state.containers[0].entry, key: FolderKey(container: "apps/a/data"))
+    expectSame(try old.known(4), 4)
+    let below = try old.knownFolder("sub")
+    var deep = state.folder(below, key: FolderKey(container: "apps/a/data").folder("sub"))
+    expectSame(try deep.known(12), 12)
+    var outer = state.folder(state.containers[1].entry, key: root)
+    #expect(outer.tree == StateRig.tree(1) && outer.count == 2)
+    let sub = try outer.knownFolder("sub")
+    var inner = state.folder(sub, key: root.folder("sub"))
+    #expect(inner.count == 4000)
+    expectSame(try inner.known(3999), 3999)
+  }
+
+  @Test func withoutAPlaceForItARunGoesWithout() throws {
+    try rig.folder.write("a file", at: "sandboxctl")
+    let state = try rig.open()
+    #expect(state.remarks.count == 1)
+    #expect(try StateRig.record(state, [1]) == nil)
+    var notes = state.makeNotes(root)
+    notes.add("a", StateRig.status(1), StateRig.note(1), encoded: try StateRig.entry(1).encoded())
+    notes.flush()
+    try state.checkpoint()
+    try state.finish([try StateRig.container("a", nil)], snapshot: StateRig.snapshot, packs: [])
+    let none = try SourceState.open(rig.key, in: nil, policy: StateRig.policy, program: "test")
+    #expect(none.remarks == ["there is no folder for caches"])
+  }
+}

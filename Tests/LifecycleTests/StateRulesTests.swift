@@ -1,0 +1,188 @@
+import ArchiveStore
+import Codecs
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct StateRulesTests {
+  private static let start = Timestamp(seconds: 1000)
+
+  private func status(
+    _ kind: FileKind = .file, modified: Double, changed: Double
+  ) -> FileStatus {
+    FileStatus(
+      kind, identity: FileIdentity(device: 1, inode: 2), size: 3, modified: Self.time(modified),
+      changed: Self.time(changed))
+  }
+
+  private static func time(_ seconds: Double) -> Timestamp {
+    Timestamp(
+      seconds: Int64(seconds.rounded(.down)),
+      nanoseconds: UInt32((seconds - seconds.rounded(.down)) * 1_000_000_000))
+  }
+
+  @Test(arguments: [
+    // modified, changed, read at, settled
+    (900.0, 900.0, 1000.0, true), (900, 997.9, 1000, true), (900, 998, 1000, false),
+    (900, 998.1, 1000, false), (900, 1001, 1002, false), (941, 941, 1001, true),
+    (941, 941, 1000.5, false), (999, 900, 2000, false), (997, 997, 1000, false),
+    (997, 997, 1057, true), (5000, 900, 1000, false), (-50, -50, 1000, true),
+  ])
+  func aFileIsSettledWhenItStoodStill(
+    _ modified: Double, _ changed: Double, _ read: Double, _ expected: Bool
+  ) {
+    let status = status(modified: modified, changed: changed)
+    let clock = RunClock(start: Self.start)
+    #expect(
+      ChangeRules.isSettled(status, readAt: Self.time(read), in: clock) == expected,
+      "\(modified) \(changed) \(read)")
+  }
+
+  @Test func onlyFilesAreChangedThroughMappings() {
+    let clock = RunClock(start: Self.start)
+    for kind in [FileKind.symlink, .directory, .fifo] {
+      let young = status(kind, modified: 997, changed: 997)
+      #expect(ChangeRules.isSettled(young, readAt: Self.start, in: clock))
+      let racy = status(kind, modified: 998.5, changed: 998.5)
+      #expect(!ChangeRules.isSettled(racy, readAt: Self.start, in: clock))
+    }
+  }
+
+  @Test func anotherMachinesClockIsGivenTenMinutes() {
+    let clock = RunClock(start: Self.start, isRemote: true)
+    let read = Self.time(1000)
+    #expect(
+      ChangeRules.isSettled(status(modified: 399, changed: 399), readAt: read, in: clock))
+    #expect(
+      !ChangeRules.isSettled(status(modified: 401, changed: 401), readAt: read, in: clock))
+  }
+
+  @Test func aLocalFolderHasThisMachinesClock() throws {
+    let rig = try StateRig()
+    let clock = RunClock(start: Self.start).reading(rig.folder.folder)
+    #expect(clock == RunClock(start: Self.start))
+  }
+
+  @Test func theClockIsTheFileSystems() throws {
+    let before = Host.now()
+    let state = try StateRig().open()
+    #expect(before.since(state.clock.start) < 1 && state.clock.start <= Host.now())
+  }
+
+  @Test func eachFieldThatDiffersIsAChange() throws {
+    let rig = try StateRig()
+    let known = try Self.known(rig, StateRig.status(5), isSettled: true)
+    #expect(ChangeRules.isUnchanged(known, StateRig.status(5)))
+    let same = StateRig.status(5)
+    func changed(
+      kind: FileKind = .file, inode: UInt64? = nil, size: UInt64? = nil,
+      modified: Timestamp? = nil, changed: Timestamp? = nil
+    ) -> FileStatus {
+      FileStatus(
+        kind, identity: FileIdentity(device: 1, inode: inode ?? same.identity.inode),
+        size: size ?? same.size, modified: modified ?? same.modified,
+        changed: changed ?? same.changed)
+    }
+    #expect(ChangeRules.isUnchanged(known, changed()))
+    var later = same.modified
+    later.nanoseconds += 1
+    let others = [
+      changed(kind: .symlink), changed(inode: 1), changed(size: 6), changed(modified: later),
+      changed(changed: later.nanoseconds == same.changed.nanoseconds ? same.modified : later),
+    ]
+    for other in others { #expect(!ChangeRules.isUnchanged(known, other), "\(other)") }
+    let racy = try Self.known(try StateRig(), StateRig.status(5), isSettled: false)
+    #expect(!ChangeRules.isUnchanged(racy, StateRig.status(5)))
+  }
+
+  @Test func aFoldersSizeSaysNothing() throws {
+    let known = try Self.known(try StateRig(), StateRig.status(5, .directory), isSettled: true)
+    let same = StateRig.status(5, .directory)
+    let grown = FileStatus(
+      .directory, identity: same.identity, size: 4096, modified: same.modified,
+      changed: same.changed)
+    #expect(ChangeRules.isUnchanged(known, grown))
+  }
+
+  private static func known(
+    _ rig: StateRig, _ status: FileStatus, isSettled: Bool
+  ) throws -> KnownEntry {
+    do {
+      let state = try rig.open()
+      var record = state.makeRecord()
+      ByteString("a").withSpan {
+        record.add($0, status, EntryNote(isSettled: isSettled), encoded: nil)
+      }
+      let place = state.write(record, tree: nil)
+      try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "c"))
+    let found = folder.find("a", status)
+    return try #require(found)
+  }
+
+  @Test func listsAreReliedOnOnlyWhenNothingSpeaksAgainstIt() {
+    for bits in 0..<8 {
+      let trust = ChangeRules.trust(
+        snapshotIsHeld: bits & 1 != 0, canRelyOnLists: bits & 2 != 0, arePacksThere: bits & 4 != 0)
+      #expect((trust == .asListed) == (bits == 7), "\(bits)")
+    }
+  }
+
+  // MARK: - Looking up
+
+  private static func digest(_ number: UInt8) -> Digest { Blake2b.hash([number]) }
+
+  /// What of an entry is looked up: it is stored with all of them, and not when any is missing.
+  private func expectNeeds(
+    _ entry: TreeEntry, _ needed: [BlobID], lists: [Digest: [Piece]] = [:]
+  ) {
+    func isStored(without missing: BlobID?) -> Bool {
+      ChangeRules.isStored(
+        entry, contains: { needed.contains($0) && $0 != missing }, list: { id, _, _ in lists[id] })
+    }
+    #expect(isStored(without: nil))
+    for missing in needed { #expect(!isStored(without: missing), "\(missing)") }
+  }
+
+  @Test func eachBlobOfAFileIsLookedUp() {
+    let content = Content(
+      size: 30, level: 0,
+      pieces: [
+        .blob(Self.digest(1), length: 10), .hole(length: 10), .blob(Self.digest(2), length: 10),
+      ])
+    let entry = TreeEntry(
+      name: "a", node: .file(content),
+      attributes: [
+        Attribute(name: "user.a", value: .inline([1])),
+        Attribute(name: "user.b", value: .blob(Self.digest(3), length: 600)),
+      ])
+    expectNeeds(entry, [1, 2, 3].map { BlobID(kind: .data, digest: Self.digest($0)) })
+    expectNeeds(TreeEntry(name: "l", node: .symlink(target: "a")), [])
+    expectNeeds(TreeEntry(name: "e", node: .file(.empty)), [])
+  }
+
+  @Test func listsAreLookedInto() {
+    let content = Content(size: 40, level: 2, pieces: [.blob(Self.digest(1), length: 40)])
+    let lists: [Digest: [Piece]] = [
+      Self.digest(1): [.blob(Self.digest(2), length: 20), .blob(Self.digest(3), length: 20)],
+      Self.digest(2): [.blob(Self.digest(4), length: 20)],
+      Self.digest(3): [.blob(Self.digest(5), length: 10), .blob(Self.digest(6), length: 10)],
+    ]
+    let entry = TreeEntry(name: "a", node: .file(content))
+    expectNeeds(
+      entry,
+      [1, 2, 3].map { BlobID(kind: .list, digest: Self.digest($0)) }
+        + [4, 5, 6].map { BlobID(kind: .data, digest: Self.digest($0)) },
+      lists: lists)
+    // A list that cannot be read, though it is there.
+    #expect(!ChangeRules.isStored(entry, contains: { _ in true }, list: { _, _, _ in nil }))
+  }
+
+  @Test func aFoldersTreeIsNeverLookedUp() {
+    let entry = TreeEntry(name: "a", node: .directory(StateRig.tree(1)))
+    #expect(!ChangeRules.isStored(entry, contains: { _ in true }, list: { _, _, _ in [] }))
+  }
+}

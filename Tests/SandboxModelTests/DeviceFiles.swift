@@ -1,0 +1,44 @@
+import Foundation
+import SandboxModel
+import SystemIO
+import TestSupport
+
+/// What tests of devices make in a temporary folder.
+extension TemporaryFolder {
+  /// Makes a folder and those above it.
+  func makeFolder(_ name: String) throws { _ = try Folder.make(path: path(ByteString(name))) }
+
+  /// Writes a file and makes the folders above it.
+  func file(_ name: String, _ content: [UInt8] = []) throws {
+    try write(content, at: ByteString(name))
+  }
+
+  func file(_ name: String, _ content: String) throws { try file(name, Array(content.utf8)) }
+
+  /// Writes a property list, binary or XML.
+  func propertyList(_ name: String, _ value: PropertyList, isBinary: Bool = false) throws {
+    try file(name, isBinary ? value.binary() : value.xml())
+  }
+
+  func link(_ name: String, to target: String) throws {
+    let parts = ByteString(name).components
+    guard let last = parts.last else { return }
+    let above = parts.dropLast().reduce(path) { $0.appending($1) }
+    try Folder.make(path: above).createLink(last, to: ByteString(target))
+  }
+
+  /// Makes a file of that size that takes no space.
+  func sparse(_ name: String, size: UInt64) throws {
+    try file(name)
+    let handle = try FileHandle(forWritingTo: url.appendingPathComponent(name))
+    try handle.truncate(atOffset: size)
+    try handle.close()
+  }
+}
+
+extension PropertyList {
+  /// A dictionary of strings and other values.
+  static func of(_ members: [(ByteString, PropertyList)]) -> PropertyList {
+    .dictionary(members.map { Member($0.0, $0.1) })
+  }
+}

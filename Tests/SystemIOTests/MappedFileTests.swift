@@ -1,0 +1,49 @@
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct MappedFileTests {
+  private let scratch: TemporaryFolder
+
+  init() throws { scratch = try TemporaryFolder("mapped") }
+
+  private func map(_ bytes: [UInt8]) throws -> MappedFile {
+    try scratch.write(bytes, at: "file")
+    return try MappedFile(try scratch.folder.file("file"))
+  }
+
+  @Test(arguments: [0, 1, 4095, 4096, 4097, 1 << 20]) func hasTheFilesBytes(count: Int) throws {
+    let bytes = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 7) }
+    let file = try map(bytes)
+    #expect(file.count == count)
+    let read = file.withBytes { all in
+      (0..<all.byteCount).map { all.unsafeLoad(fromByteOffset: $0, as: UInt8.self) }
+    }
+    #expect(read == bytes)
+  }
+
+  @Test func staysWhenTheFileIsRemoved() throws {
+    let file = try map([1, 2, 3])
+    try scratch.folder.remove("file")
+    try scratch.write([UInt8](repeating: 9, count: 3), at: "file")
+    #expect(file.withBytes { $0.unsafeLoad(fromByteOffset: 2, as: UInt8.self) } == 3)
+  }
+
+  @Test func anErrorOfTheBodyComesThrough() throws {
+    struct Failure: Error {}
+    let file = try map([1])
+    #expect(throws: Failure.self) { try file.withBytes { _ in throw Failure() } }
+  }
+
+  @Test func failuresAreNamed() throws {
+    for operation in [SystemError.Operation.map, .status] {
+      let error = failure {
+        try Faults.inject(Faults.Plan(failing: [operation], at: 1, number: 12)) {
+          _ = try map([1])
+        }
+      }
+      #expect(error?.operation == operation)
+      #expect(error?.path.lastComponent == "file")
+    }
+  }
+}

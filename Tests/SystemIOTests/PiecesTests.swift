@@ -1,0 +1,121 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct PiecesTests {
+  let temporary: TemporaryFolder
+  init() throws { temporary = try TemporaryFolder("pieces") }
+
+  /// What a reading gives: data as the counts of its pieces, holes as negative lengths.
+  private func pieces(
+    _ file: borrowing Descriptor, size: UInt64, isSparse: Bool = false
+  ) throws -> (found: [Int], bytes: [UInt8], reached: UInt64) {
+    var (found, bytes): ([Int], [UInt8]) = ([], [])
+    let reached = try file.readPieces(
+      size: size, isSparse: isSparse,
+      data: { piece in
+        found.append(piece.count)
+        piece.withUnsafeBufferPointer { bytes.append(contentsOf: $0) }
+      }, hole: { found.append(-Int($0)) })
+    return (found, bytes, reached)
+  }
+
+  @Test func theFileComesInOrder() throws {
+    var generator = Seeded.fresh()
+    let content = generator.bytes((2 << 20) + 5)
+    try temporary.write(content, at: "f")
+    let file = try temporary.folder.file("f")
+    let all = try pieces(file, size: UInt64(content.count))
+    #expect(all.found == [1 << 20, 1 << 20, 5])
+    #expect(all.bytes == content && all.reached == UInt64(content.count))
+    // Not further than asked, not further than it goes.
+    let some = try pieces(file, size: 100)
+    #expect(some.bytes == Array(content[..<100]) && some.reached == 100)
+    let more = try pieces(file, size: UInt64(content.count) + 10)
+    #expect(more.bytes == content && more.reached == UInt64(content.count))
+    #expect(try pieces(file, size: 0).found == [])
+  }
+
+  @Test func holesAreTold() throws {
+    let file = try temporary.folder.create("sparse")
+    try file.seek(to: 1 << 20)
+    try file.write([UInt8](repeating: 7, count: 65_536))
+    try file.truncate(to: 4 << 20)
+    let size = try file.status().size
+    try #require(try file.status().allocated < size, "no sparse files on this file system")
+    let found = try pieces(file, size: size, isSparse: true)
+    #expect(found.found == [-(1 << 20), 65_536, -((3 << 20) - 65_536)])
+    #expect(found.reached == size)
+    #expect(try pieces(file, size: size).found == [1 << 20, 1 << 20, 1 << 20, 1 << 20])
+  }
+
+  @Test func whatIsThrownIsThrownOn() throws {
+    struct Thrown: Error {}
+    try temporary.write("x", at: "f")
+    let file = try temporary.folder.file("f")
+    #expect(throws: Thrown.self) {
+      _ = try file.readPieces(
+        size: 1, isSparse: false, data: { _ in throw Thrown() }, hole: { _ in })
+    }
+    let plan = Faults.Plan(failing: [.read], at: 1, number: EIO)
+    let error = Faults.inject(plan) { failure { _ = try pieces(file, size: 1) } }
+    #expect(error == SystemError(.read, temporary.path("f"), number: EIO))
+  }
+
+  @Test func aFileWithoutANameIsPrivateAndGoesWithItsHandle() throws {
+    let file = try temporary.folder.createUnnamed()
+    #expect(try temporary.folder.names() == [])
+    let status = try file.status()
+    #expect(status.permissions == 0o600 && status.links == 0 && status.kind == .file)
+    try file.write(Array("abc".utf8))
+    #expect(try file.read(count: 5, at: 0) == Array("abc".utf8))
+    try file.close()
+  }
+
+  @Test func whereFilesNeedNamesItHasOneForAMoment() throws {
+    let plan = Faults.Plan(failing: [.create], at: 1, number: EOPNOTSUPP)
+    let status = try Faults.inject(plan) { try temporary.folder.createUnnamed().status() }
+    #expect(plan.count == 2)
+    #expect(try temporary.folder.names() == [])
+    #expect(status.permissions == 0o600 && status.links == 0)
+    let full = Faults.Plan(failing: [.create], at: 1, number: ENOSPC)
+    let error = Faults.inject(full) { failure { _ = try temporary.folder.createUnnamed() } }
+    #expect(error?.number == ENOSPC && full.count == 1)
+  }
+
+  @Test func aCloneIsTheSameOrIsRefused() throws {
+    try temporary.write("some content", at: "f")
+    let file = try temporary.folder.file("f")
+    let copy = try temporary.folder.createUnnamed()
+    // ext4 and tmpfs cannot; where it works the content is there.
+    if try copy.clone(of: file) {
+      #expect(try copy.read(count: 100, at: 0) == Array("some content".utf8))
+    } else {
+      #expect(try copy.status().size == 0)
+    }
+    let elsewhere = try Descriptor.open(path: "/proc/self/status")
+    #expect(try copy.clone(of: elsewhere) == false)
+  }
+
+  @Test func refusalsOfAClone() throws {
+    try temporary.write("x", at: "f")
+    let file = try temporary.folder.file("f")
+    let copy = try temporary.folder.createUnnamed()
+    for number in [EXDEV, EOPNOTSUPP, EINVAL, ENOTTY] {
+      let plan = Faults.Plan(failing: [.clone], at: 1, number: number)
+      #expect(
+        try Faults.inject(plan) { () throws(SystemError) in try copy.clone(of: file) } == false)
+    }
+    let plan = Faults.Plan(failing: [.clone], at: 1, number: ENOSPC)
+    #expect(Faults.inject(plan) { failure { _ = try copy.clone(of: file) } }?.number == ENOSPC)
+  }
+
+  @Test func aPauseLastsAsLongAsAsked() {
+    let start = Host.monotonicSeconds()
+    Host.pause(seconds: 0.03)
+    Host.pause(seconds: 0)
+    Host.pause(seconds: -1)
+    #expect(Host.monotonicSeconds() - start >= 0.03)
+  }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct RangeLockTests {
+  let temporary: TemporaryFolder
+  init() throws {
+    temporary = try TemporaryFolder("ranges")
+    try temporary.write("content", at: "f")
+  }
+
+  /// Another program that holds a POSIX lock on bytes of the file until its input ends.
+  private func locker(_ kind: String, from start: Int, count: Int) throws -> (Process, Pipe) {
+    let process = Process()
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    let program = """
+      import fcntl, sys
+      file = open(sys.argv[1], "r+")
+      fcntl.lockf(file, fcntl.\(kind) | fcntl.LOCK_NB, \(count), \(start))
+      print("locked", flush=True)
+      sys.stdin.read()
+      """
+    process.arguments = ["python3", "-c", program, temporary.string + "/f"]
+    let (input, output) = (Pipe(), Pipe())
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    #expect(output.fileHandleForReading.readData(ofLength: 7) == Data("locked\n".utf8))
+    return (process, input)
+  }
+
+  private func end(_ locker: (process: Process, input: Pipe)) throws {
+    try locker.input.fileHandleForWriting.close()
+    locker.process.waitUntilExit()
+  }
+
+  @Test func anothersExclusiveLockKeepsSharedOnesAway() throws {
+    let file = try temporary.folder.file("f")
+    let other = try locker("LOCK_EX", from: 100, count: 10)
+    for (range, isFree) in [
+      (90..<100, true), (99..<101, false), (109..<110, false), (110..<111, true), (0..<500, false),
+    ] as [(Range<UInt64>, Bool)] {
+      #expect(try file.isLockedElsewhere(range) == !isFree)
+      #expect(try file.lockShared(range) == isFree)
+      try file.unlock(range)
+    }
+    try end(other)
+    #expect(try file.lockShared(0..<500))
+  }
+
+  @Test func sharedLocksMeet() throws {
+    let file = try temporary.folder.file("f")
+    let other = try locker("LOCK_SH", from: 100, count: 10)
+    #expect(try file.isLockedElsewhere(100..<101))
+    #expect(try file.lockShared(100..<101))
+    try end(other)
+    // One's own lock is not another's.
+    #expect(try file.isLockedElsewhere(100..<101) == false)
+  }
+
+  @Test func aLockIsTheOpenFiles() throws {
+    let range: Range<UInt64> = 0x4000_0000..<0x4000_0001
+    let watcher = try temporary.folder.file("f")
+    do {
+      let holder = try temporary.folder.file("f")
+      #expect(try holder.lockShared(range))
+      // Closing another descriptor drops no lock, as it would a process's own.
+      try temporary.folder.file("f").close()
+      #expect(try watcher.isLockedElsewhere(range))
+      try holder.unlock(range)
+      #expect(try watcher.isLockedElsewhere(range) == false)
+      #expect(try holder.lockShared(range))
+    }
+    #expect(try watcher.isLockedElsewhere(range) == false)
+  }
+
+  @Test func othersMeetOurs() throws {
+    let file = try temporary.folder.file("f")
+    #expect(try file.lockShared(5..<6))
+    let program = """
+      import fcntl, sys
+      file = open(sys.argv[1], "r+")
+      fcntl.lockf(file, fcntl.LOCK_SH | fcntl.LOCK_NB, 1, 5)
+      try: fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, 5)
+      except BlockingIOError: sys.exit(9)
+      """
+    let path = temporary.string + "/f"
+    #expect(try Program.run("python3", ["-c", program, path]).code == 9)
+    try file.unlock(5..<6)
+    #expect(try Program.run("python3", ["-c", program, path]).code == 0)
+  }
+
+  @Test func failuresAreNamed() throws {
+    let file = try temporary.folder.file("f")
+    for number in [ENOLCK, EINVAL] {
+      let plan = Faults.Plan(failing: [.lock], at: 1, number: number, staysBroken: true)
+      Faults.inject(plan) {
+        let expected = SystemError(.lock, temporary.path("f"), number: number)
+        #expect(failure { _ = try file.lockShared(0..<1) } == expected)
+        #expect(failure { try file.unlock(0..<1) } == expected)
+        #expect(failure { _ = try file.isLockedElsewhere(0..<1) } == expected)
+      }
+    }
+    // How a lock of another program is told: no failure.
+    for number in [EAGAIN, EACCES] {
+      let plan = Faults.Plan(failing: [.lock], at: 1, number: number)
+      #expect(
+        try Faults.inject(plan) { () throws(SystemError) in try file.lockShared(0..<1) } == false)
+    }
+  }
+}

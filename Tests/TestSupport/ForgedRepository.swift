@@ -1,0 +1,175 @@
+public import Codecs
+public import Foundation
+
+/// A repository made byte by byte by docs/repository-format.md, so that it can say what no writer says.
+///
+/// Blobs are added first; `write(to:)` makes the packs, one index and the snapshots of them. What is
+/// to be wrong is changed on the way by the closures.
+public struct ForgedRepository {
+  /// A blob's place, as an index or a pack's contents has it.
+  public struct Entry {
+    public var digest: Digest
+    public var pack: UInt32 = 0
+    public var frame: UInt16 = 0
+    public var kind: UInt8
+    public var flags: UInt8 = 0
+    public var offset: UInt32 = 0
+    public var length: UInt32 = 0
+  }
+
+  /// A frame's place in its pack.
+  public struct Frame {
+    public var offset: UInt64
+    public var stored: UInt32
+    public var plain: UInt32
+  }
+
+  /// A pack as the index has it.
+  public struct Pack {
+    public var id: Digest
+    public var size: UInt64
+    public var frames: [Frame]
+  }
+
+  /// What the index says.
+  public struct Index {
+    public var packs: [Pack] = []
+    public var entries: [Entry] = []
+  }
+
+  public static let id = Blake2b.hash(Array("a forged repository".utf8))
+  /// Frames of so many plain bytes are begun anew.
+  private static let frameLimit = 1 << 18
+
+  private var blobs: [(kind: UInt8, bytes: [UInt8])] = []
+  private var known: [Set<Digest>] = [[], [], []]
+  private var snapshots: [[UInt8]] = []
+  private var sequence = 0
+
+  /// Changes what the index says; its entries are sorted afterwards.
+  public var changeIndex: (inout Index) -> Void = { _ in }
+  /// Changes what a pack's contents say.
+  public var changeContents: (inout [Entry]) -> Void = { _ in }
+  /// Changes a frame's stored bytes.
+  public var changeFrame: (Int, inout [UInt8]) -> Void = { _, _ in }
+
+  /// Makes a repository of nothing.
+  public init() {}
+
+  /// Adds a blob, unless it is there, and gives its hash.
+  @discardableResult
+  public mutating func add(_ bytes: [UInt8], kind: UInt8) -> Digest {
+    let digest = Blake2b.hash(bytes)
+    if known[Int(kind)].insert(digest).inserted { blobs.append((kind, bytes)) }
+    return digest
+  }
+
+  /// Adds a tree of encoded entries, in the order in which they are given.
+  @discardableResult
+  public mutating func addTree(_ entries: [[UInt8]]) -> Digest {
+    var encoder = CBOREncoder()
+    encoder.beginMap()
+    if !entries.isEmpty {
+      encoder.key(0)
+      encoder.beginArray(count: entries.count)
+      for entry in entries { encoder.encoded(entry) }
+      encoder.endArray()
+    }
+    encoder.endMap()
+    return add(encoder.finish(), kind: 1)
+  }
+
+  /// Adds a snapshot of a tree; `change` changes its text.
+  public mutating func addSnapshot(
+    _ tree: Digest, _ change: (String) -> String = { $0 }
+  ) {
+    sequence += 1
+    let zeros = String(repeating: "0", count: 64)
+    let text = """
+      {"format":"sandboxctl-snapshot","version":1,"repository":"\(Self.id.hex)","source":"\(zeros)",\
+      "sequence":\(sequence),"time":"2026-11-01T10:00:0\(sequence)Z","host":"host","user":"user",\
+      "device":{"identity":"device","platform":"linux","layout":"folder","root":"/"},\
+      "scope":{"kind":"device"},"reason":"manual","policy":{"name":"everything","digest":"\(zeros)"},\
+      "tree":"\(tree.hex)","program":"forged","totals":{"entries":1,"files":1,"bytes":1}}
+
+      """
+    snapshots.append(Array(change(text).utf8))
+  }
+
+  // MARK: - Writing
+
+  /// Writes the repository into a new folder.
+  public func write(to folder: URL) throws {
+    for name in ["packs", "index", "snapshots"] {
+      try FileManager.default.createDirectory(
+        at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
+    }
+    try Data(Self.configuration.utf8).write(to: folder.appendingPathComponent("repository.json"))
+    var index = Index()
+    for isData in [true, false] {
+      let members = blobs.filter { ($0.kind == 0) == isData }
+      if !members.isEmpty { try writePack(members, in: folder, &index) }
+    }
+    changeIndex(&index)
+    try save(Self.encode(index), "index", ".index", in: folder)
+    for snapshot in snapshots { try save(snapshot, "snapshots", ".json", in: folder) }
+  }
+
+  private func save(
+    _ bytes: [UInt8], _ kind: String, _ suffix: String, in folder: URL
+  ) throws {
+    let name = Blake2b.hash(bytes).hex + suffix
+    try Data(bytes).write(to: folder.appendingPathComponent("\(kind)/\(name)"))
+  }
+
+  private func writePack(
+    _ members: [(kind: UInt8, bytes: [UInt8])], in folder: URL, _ index: inout Index
+  ) throws {
+    var pack = ForgedPack()
+    var compressor = try ZstdCompressor()
+    var entries: [Entry] = []
+    var plain: [UInt8] = []
+    var first = 0
+    for (number, member) in members.enumerated() {
+      entries.append(
+        Entry(
+          digest: Blake2b.hash(member.bytes), frame: UInt16(pack.frames.count), kind: member.kind,
+          offset: UInt32(512 + plain.count), length: UInt32(member.bytes.count)))
+      plain += member.bytes
+      guard plain.count > Self.frameLimit || number + 1 == members.count else { continue }
+      let name = ".sandboxctl/forged/\(first)"
+      try pack.append(Self.member(name, plain), with: &compressor, changeFrame)
+      (plain, first) = ([], number + 1)
+    }
+    var told = entries
+    changeContents(&told)
+    let contents = Self.contents(told)
+    let end = [UInt8](repeating: 0, count: 1024)
+    let last = try Self.member(".sandboxctl/contents", contents) + end
+    try pack.append(last, with: &compressor) { _, _ in }
+    let bytes = pack.bytes + pack.seekTable()
+    let id = Blake2b.hash(bytes)
+    let place = folder.appendingPathComponent("packs/\(id.hex.prefix(2))")
+    try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
+    try Data(bytes).write(to: place.appendingPathComponent("\(id.hex).tar.zst"))
+    for number in entries.indices { entries[number].pack = UInt32(index.packs.count) }
+    index.packs.append(Pack(id: id, size: UInt64(bytes.count), frames: pack.frames))
+    index.entries += entries
+  }
+
+  private static func member(_ name: String, _ content: [UInt8]) throws -> [UInt8] {
+    var bytes: [UInt8] = []
+    var writer = try TarWriter()
+    try writer.append(
+      TarMember(path: Array(name.utf8), size: content.count), content: content, to: &bytes)
+    return bytes
+  }
+
+  private static let configuration = """
+    {"format": "sandboxctl-repository", "version": 1, "id": "\(id.hex)", "hash": "blake2b-256",
+     "compression": "zstd", "chunking": {"id": "gear-1", "min": 262144, "avg": 1048576,
+     "max": 4194304, "gear": "\(GearChunker.tableDigest.hex)", "sqlite": 16384},
+     "encryption": "none", "recipients": [], "features": {"read": [], "write": [], "prune": []},
+     "program": "forged"}
+    """
+}

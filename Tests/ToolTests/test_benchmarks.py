@@ -1,0 +1,122 @@
+"""What the benchmarks make of measures, without measuring."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+import unittest.mock
+
+PACKAGE = pathlib.Path(__file__).resolve().parents[2]
+sys.path.insert(0, str(PACKAGE / "Benchmarks"))
+
+import budgets  # noqa: E402
+import peers  # noqa: E402
+import programs  # noqa: E402
+from budgets import Line  # noqa: E402
+
+
+class Lines(unittest.TestCase):
+    def test_the_ratio_is_taken_run_by_run(self):
+        line = Line.ratio("x", [1, 10, 3], "peer", [2, 10, 6], 0.6)
+        self.assertEqual((line.quotient, line.kept), ("0.50", True))
+        self.assertEqual((line.ours, line.theirs), ("3.00 s", "6.00 s"))
+        self.assertFalse(Line.ratio("x", [1, 10, 3], "peer", [2, 10, 6], 0.4).kept)
+
+    def test_one_against_many_is_a_ratio_of_medians(self):
+        line = Line.ratio("x", [3], "peer", [1, 2, 6], 1.5)
+        self.assertEqual((line.quotient, line.kept), ("1.50", True))
+
+    def test_what_is_little_is_good_enough(self):
+        self.assertTrue(Line.ratio("x", [0.039], "peer", [0.001], 3, least=0.04).kept)
+        self.assertFalse(Line.ratio("x", [0.041], "peer", [0.001], 3, least=0.04).kept)
+
+    def test_without_a_budget_nothing_must_hold(self):
+        self.assertIsNone(Line.ratio("x", [9], "peer", [1], None).kept)
+
+    def test_what_is_missing_is_not_kept(self):
+        for ours, theirs, missing in (([], [1], "ours"), ([1], [], "peer")):
+            line = Line.ratio("x", ours, "peer", theirs, 1)
+            self.assertFalse(line.kept)
+            self.assertIn(missing, line.ours)
+        self.assertFalse(Line.failed("x", "why").kept)
+        self.assertEqual(Line.failed("x", "why").ours, "failed: why")
+
+    def test_a_peer_that_took_nothing(self):
+        self.assertFalse(Line.ratio("x", [1], "peer", [0], 1).kept)
+
+    def test_figures(self):
+        self.assertTrue(Line.absolute("x", 0.1, 0.1).kept)
+        line = Line.absolute("x", 151e6, 150e6, unit="B")
+        self.assertEqual((line.ours, line.must, line.kept), ("151.0 MB", "150.0 MB", False))
+
+    def test_the_table_is_even(self):
+        text = budgets.table([Line.absolute("x", 0.1, 0.1), Line.failed("longer", "why")])
+        self.assertEqual(len({len(line) for line in text.split("\n")}), 1)
+        self.assertIn("NO", text)
+
+
+def row(tool, op, wall, flush=0.0, size=None, code=0, note=""):
+    return {"tool": tool, "op": op, "wall": wall, "flush": flush, "rc": code, "note": note,
+            "repo_bytes": size, "err": "it broke"}
+
+
+class Rows(unittest.TestCase):
+    def runs(self, *more):
+        rows = list(more)
+        for tool, wall in (("ours", 1.0), ("restic", 10.0), ("tar-zstd", 1.0), ("cp-a", 1.0),
+                           ("find", 1.0)):
+            rows += [row(tool, "initial", wall, 0.5, 100), row(tool, "nochange", wall, 9, 110),
+                     row(tool, "mutate", wall, 0.5, 150), row(tool, "list", wall, 9),
+                     row(tool, "restore", wall, 0.5, note="verify 5 entries: identical")]
+        return peers.Runs(rows)
+
+    def test_all_budgets_are_told(self):
+        lines = list(budgets.of_runs("apps", self.runs()))
+        self.assertTrue(all(line.kept in (True, None) for line in lines), lines)
+        first = lines[0]
+        self.assertEqual((first.peer, first.ours, first.quotient), ("tar+zstd", "1.50 s", "1.00"))
+        self.assertEqual([line.ours for line in lines if line.operation == "stored after a day"],
+                         ["0.0 MB"])
+        day = [line for line in budgets.of_runs("bigdb", self.runs())
+               if line.operation == "stored after a day"]
+        self.assertEqual([line.kept for line in day], [False])
+
+    def test_a_failure_and_a_difference_are_told(self):
+        broken = row("ours", "list", 1, code=1)
+        differs = row("ours", "restore", 1, note="verify 5 entries: mtime 3")
+        lines = list(budgets.of_runs("apps", self.runs(broken, differs)))
+        self.assertEqual([(line.operation, line.ours) for line in lines if line.kept is False],
+                         [("list", "failed: exit code 1: it broke"),
+                          ("restore", "failed: verify 5 entries: mtime 3")])
+
+
+class Programs(unittest.TestCase):
+    def test_seconds_and_failures(self):
+        clock, processor = programs.seconds([sys.executable, "-c", "import time; time.sleep(0.1)"])
+        self.assertGreater(clock, 0.1)
+        self.assertLess(processor, clock)
+        with self.assertRaisesRegex(programs.Failed, "exit code 3: no"):
+            programs.seconds(["sh", "-c", "echo no >&2; exit 3"])
+
+    def test_the_peak_of_memory_is_seen(self):
+        program = "import time; a = bytearray(60_000_000); time.sleep(0.1); del a; time.sleep(0.1)"
+        peak = programs.peak_memory([sys.executable, "-c", program])
+        self.assertGreater(peak, 60e6)
+        self.assertLess(peak, 120e6)
+
+    def test_the_harness_takes_our_program(self):
+        spec = peers.spec("/bin/sandboxctl", "many")
+        fields = {name: name for name in ("repo", "src", "dst", "state", "n", "last")}
+        for tool in spec.values():
+            for command in ("init", "backup", "list", "restore"):
+                if command in tool:
+                    self.assertNotIn("{", tool[command].format(**fields))
+
+    def test_without_the_material_there_is_no_harness(self):
+        with tempfile.TemporaryDirectory() as empty:
+            with unittest.mock.patch.dict("os.environ", {"SANDBOXCTL_SHARED": empty}):
+                self.assertIsNone(peers.harness())
+
+
+if __name__ == "__main__":
+    unittest.main()

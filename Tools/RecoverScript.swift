@@ -1,0 +1,5 @@
+/// The independent reader of the repository format, as it lies in this folder.
+public enum RecoverScript {
+  /// The bytes of `recover.py`, which is put into each new repository.
+  public static let bytes: [UInt8] = PackageResources.recover_py
+}

@@ -1,0 +1,2149 @@
+#!/usr/bin/env python3
+"""Reads a repository of sandboxctl without sandboxctl: lists, verifies, restores.
+
+It needs Python 3.8 or later with its standard library, the program zstd, and Linux. It was written
+from docs/repository-format.md alone, and holds a repository for hostile: what that document says
+that a reader refuses is refused here by name, memory stays bounded, no link is followed, and
+nothing is written but into the folder that --to names.
+
+Do not run a copy that lies in a repository you do not trust: take it from sandboxctl's sources.
+"""
+
+import argparse
+import array
+import collections
+import datetime
+import errno
+import fcntl
+import hashlib
+import itertools
+import json
+import mmap
+import os
+import re
+import shutil
+import stat
+import struct
+import subprocess
+import sys
+import threading
+
+KIB, MIB, GIB = 1 << 10, 1 << 20, 1 << 30
+
+# The bounds of docs/repository-format.md, "What a reader refuses".
+BLOB_LIMIT = 8 * MIB
+FRAME_LIMIT = 16 * MIB
+STORED_LIMIT = FRAME_LIMIT + FRAME_LIMIT // 128
+CONTENTS_LIMIT = 16 * MIB
+INDEX_LIMIT = GIB
+SNAPSHOT_LIMIT = 64 * MIB
+CONFIGURATION_LIMIT = MIB
+MEMBER_LIMIT = MIB
+PATH_LIMIT = 64 * KIB
+DEPTH_LIMIT = 4096
+PAGE_LIMIT = 16384
+EXTENT_LIMIT = 256
+PACK_FRAMES = 16384
+PACK_BLOBS = 262144
+
+DATA, TREE, LIST = 0, 1, 2
+KINDS = ("data", "tree", "list")
+
+DONE, FAILED, USAGE, PARTLY, DAMAGED, INTERRUPTED = 0, 1, 2, 3, 13, 130
+
+
+class Failure(Exception):
+    """The command cannot go on; the second argument is what to do next."""
+
+
+class Refused(Exception):
+    """An object or a part of one is damaged, or is not what the format allows."""
+
+
+def blake2b(data):
+    """The hash of the format: BLAKE2b with 32 bytes of output and no key."""
+    return hashlib.blake2b(data, digest_size=32).digest()
+
+
+def shown(data):
+    """Bytes for people: control bytes, backslashes and broken UTF-8 escaped."""
+    text = data.decode("utf-8", "surrogateescape")
+    if text.isprintable() and "\\" not in text:
+        return text
+    return "".join(map(_shown_character, text))
+
+
+def _shown_character(character):
+    if character == "\\":
+        return "\\\\"
+    if character.isprintable():
+        return character
+    return "".join("\\x%02x" % byte for byte in character.encode("utf-8", "surrogateescape"))
+
+
+def is_utf8(data):
+    try:
+        data.decode("utf-8")
+        return True
+    except UnicodeDecodeError:
+        return False
+
+
+def say(kind, text):
+    print("recover.py: %s: %s" % (kind, text), file=sys.stderr, flush=True)
+
+
+# -- Stored objects ------------------------------------------------------------------------------
+
+
+class StoredFile:
+    """A regular file of the repository, opened without following a link or waiting for a pipe."""
+
+    def __init__(self, path, limit=None):
+        try:
+            self.descriptor = os.open(
+                path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+        except OSError as error:
+            raise Refused("cannot be opened: %s" % error.strerror) from None
+        status = os.fstat(self.descriptor)
+        self.size = status.st_size
+        if not stat.S_ISREG(status.st_mode):
+            self.close()
+            raise Refused("is not a regular file")
+        if limit is not None and self.size > limit:
+            self.close()
+            raise Refused("has %d bytes, at most %d are allowed" % (self.size, limit))
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def close(self):
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def read(self, offset, length):
+        """Exactly that many bytes."""
+        data = b""
+        while len(data) < length:
+            try:
+                piece = os.pread(self.descriptor, length - len(data), offset + len(data))
+            except OSError as error:
+                raise Refused("cannot be read: %s" % error.strerror) from None
+            if not piece:
+                raise Refused("ends at byte %d" % (offset + len(data)))
+            data = data + piece if data else piece
+        return data
+
+    def hash(self):
+        """The hash of all of it, read a piece at a time."""
+        state = hashlib.blake2b(digest_size=32)
+        for offset in range(0, self.size, MIB):
+            state.update(self.read(offset, min(MIB, self.size - offset)))
+        return state.digest()
+
+
+Frame = collections.namedtuple("Frame", "number offset stored decoded")
+
+
+class Repository:
+    """A repository's folder: its configuration, the names of its objects, its packs."""
+
+    def __init__(self, path, zstd):
+        self.path = os.fsencode(path)
+        self.zstd = zstd
+        self.id = self.read_configuration()
+        self.open_packs = collections.OrderedDict()
+
+    def read_configuration(self):
+        path = os.path.join(self.path, b"repository.json")
+        if not os.path.lexists(path):
+            raise Failure("there is no repository at %s: repository.json is missing"
+                          % shown(self.path), "name the folder that holds packs/ and snapshots/")
+        try:
+            with StoredFile(path, CONFIGURATION_LIMIT) as file:
+                text = file.read(0, file.size).decode("utf-8")
+            value = json.loads(text, object_pairs_hook=without_twins)
+        except (Refused, ValueError, RecursionError) as error:
+            raise Failure("repository.json is damaged: %s" % error,
+                          "but for its id it is always the same: see the format") from None
+        check_configuration(value)
+        return value["id"]
+
+    def names(self, folder, pattern):
+        """The names in a folder that have the form; all others are passed over."""
+        form = re.compile(pattern)
+        try:
+            with os.scandir(os.path.join(self.path, folder)) as entries:
+                return sorted(entry.name for entry in entries if form.fullmatch(entry.name))
+        except FileNotFoundError:
+            return []
+        except OSError as error:
+            raise Failure("%s cannot be listed: %s" % (shown(folder), error.strerror)) from None
+
+    def snapshots(self):
+        return [name[:64].decode() for name in self.names(b"snapshots", rb"[0-9a-f]{64}\.json")]
+
+    def indexes(self):
+        return [name[:64].decode() for name in self.names(b"index", rb"[0-9a-f]{64}\.index")]
+
+    def packs(self):
+        """The ids of all packs, folder by folder."""
+        for folder in self.names(b"packs", rb"[0-9a-f]{2}"):
+            form = folder + rb"[0-9a-f]{62}\.tar\.zst"
+            for name in self.names(b"packs/" + folder, form):
+                yield name[:64].decode()
+
+    def object_path(self, *parts):
+        return os.path.join(self.path, *(os.fsencode(part) for part in parts))
+
+    def pack_path(self, pack_id):
+        return self.object_path("packs", pack_id[:2], pack_id + ".tar.zst")
+
+    def pack(self, pack_id):
+        """The opened pack; the last few stay open."""
+        file = self.open_packs.get(pack_id)
+        if file is None:
+            file = StoredFile(self.pack_path(pack_id))
+            self.open_packs[pack_id] = file
+            if len(self.open_packs) > 32:
+                self.open_packs.popitem(last=False)[1].close()
+        self.open_packs.move_to_end(pack_id)
+        return file
+
+
+def without_twins(members):
+    """A JSON object whose names are all different."""
+    found = dict(members)
+    if len(found) != len(members):
+        raise ValueError("a name comes twice in an object")
+    return found
+
+
+def check_configuration(value):
+    """Refuses, by name, what version 1 does not know."""
+    known = {"format": "sandboxctl-repository", "version": 1, "hash": "blake2b-256",
+             "compression": "zstd", "encryption": "none", "recipients": []}
+    if not isinstance(value, dict):
+        raise Failure("repository.json is damaged: it is not an object")
+    for member, wanted in known.items():
+        found = value.get(member)
+        if type(found) is not type(wanted) or found != wanted:
+            raise Failure("repository.json: %s is %s, and this program knows only %s"
+                          % (member, json.dumps(found)[:80], json.dumps(wanted)),
+                          "take the recover.py of the version that wrote it")
+    if not isinstance(value.get("id"), str) or not re.fullmatch("[0-9a-f]{64}", value["id"]):
+        raise Failure("repository.json is damaged: id is not 64 hexadecimal digits")
+    features = value.get("features")
+    words = features.get("read") if isinstance(features, dict) else None
+    if not isinstance(words, list):
+        raise Failure("repository.json is damaged: features.read is not an array")
+    if words:
+        raise Failure("repository.json: reading needs %s, which this program does not know"
+                      % json.dumps(words)[:80], "take the recover.py of the version that wrote it")
+
+
+# -- Frames ---------------------------------------------------------------------------------------
+
+
+def check_frame_head(file, frame):
+    """Refuses a frame that does not tell its size, or tells another, before memory is reserved."""
+    head = file.read(frame.offset, min(18, frame.stored))
+    if len(head) < 6 or head[:4] != b"\x28\xb5\x2f\xfd":
+        raise Refused("frame %d is not a zstd frame" % frame.number)
+    flags = head[4]
+    single, width = flags & 0x20, (0, 2, 4, 8)[flags >> 6]
+    if single and not width:
+        width = 1
+    if flags & 0x0B or not flags & 0x04 or not width:
+        raise Refused("frame %d has a dictionary, no checksum or no size" % frame.number)
+    start = 5 if single else 6
+    size = int.from_bytes(head[start:start + width], "little") + (256 if width == 2 else 0)
+    if len(head) < start + width or size != frame.decoded:
+        raise Refused("frame %d says that it has %d bytes, the table says %d"
+                      % (frame.number, size, frame.decoded))
+    if not single:
+        window = 1 << (10 + (head[5] >> 3))
+        window += (window >> 3) * (head[5] & 7)
+        if window > FRAME_LIMIT:
+            raise Refused("frame %d wants a window of %d bytes" % (frame.number, window))
+
+
+class Decoding:
+    """One zstd process that decodes frames of a pack, one after another.
+
+    That all went well is known only after the last: `ended_well`. Until then each blob's hash
+    proves what is used.
+    """
+
+    def __init__(self, zstd, file, frames):
+        self.frames = frames
+        self.ended_well = False
+        try:
+            self.process = subprocess.Popen(
+                [zstd, "-d", "-c", "-q", "--memory=32MB"], stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, close_fds=True)
+        except OSError as error:
+            raise Failure("%s cannot be run: %s" % (zstd, error.strerror),
+                          "install the package zstd, or name it by --zstd") from None
+        for pipe in (self.process.stdin, self.process.stdout):
+            try:
+                fcntl.fcntl(pipe, 1031, MIB)  # F_SETPIPE_SZ
+            except OSError:
+                pass
+        self.feeder = threading.Thread(target=self.feed, args=(file,), daemon=True)
+        self.feeder.start()
+
+    def feed(self, file):
+        try:
+            with self.process.stdin as pipe:
+                for frame in self.frames:
+                    end = frame.offset + frame.stored
+                    for offset in range(frame.offset, end, MIB):
+                        pipe.write(file.read(offset, min(MIB, end - offset)))
+        except (OSError, ValueError, Refused):
+            pass  # the reading side finds what is missing
+
+    def __iter__(self):
+        """Each frame with its bytes, up to the first that comes short."""
+        try:
+            for frame in self.frames:
+                data = self.process.stdout.read(frame.decoded)
+                if len(data) != frame.decoded:
+                    return
+                yield frame, data
+            if not self.process.stdout.read(1):
+                self.ended_well = self.process.wait() == 0
+        finally:
+            self.process.kill()
+            self.process.wait()
+            self.feeder.join()
+            self.process.stdout.close()
+
+
+def decode_alone(repository, file, frame):
+    """One frame, proved by its checksum and its size."""
+    check_frame_head(file, frame)
+    decoding = Decoding(repository.zstd, file, [frame])
+    found = [data for _, data in decoding]
+    if not decoding.ended_well:
+        raise Refused("frame %d cannot be decoded" % frame.number)
+    return found[0]
+
+
+def decode(repository, file, frames):
+    """Each frame with its bytes, or with what is wrong; a bad one costs none of the others."""
+    sound = []
+    for frame in frames:
+        try:
+            check_frame_head(file, frame)
+            sound.append(frame)
+        except Refused as trouble:
+            yield from decode_sound(repository, file, sound)
+            sound = []
+            yield frame, trouble
+    yield from decode_sound(repository, file, sound)
+
+
+def decode_sound(repository, file, frames):
+    """Frames whose heads are right: many in one process; the one at which it stops, alone."""
+    done = 0
+    while done < len(frames):
+        if done + 1 < len(frames):
+            for found in Decoding(repository.zstd, file, frames[done:]):
+                done += 1
+                yield found
+        if done < len(frames):
+            frame = frames[done]
+            done += 1
+            try:
+                yield frame, decode_alone(repository, file, frame)
+            except Refused as trouble:
+                yield frame, trouble
+
+
+# -- The ends of packs ----------------------------------------------------------------------------
+
+
+def read_seek_table(file):
+    """A pack's frames, from the seek table at its end."""
+    if file.size < 17:
+        raise Refused("has no seek table")
+    count, flags, magic = struct.unpack("<IBI", file.read(file.size - 9, 9))
+    length = 8 * count + 17
+    if magic != 0x8F92EAB1 or flags:
+        raise Refused("has no seek table")
+    if not 1 <= count <= PACK_FRAMES or length > file.size:
+        raise Refused("its seek table claims %d frames" % count)
+    table = file.read(file.size - length, length)
+    if struct.unpack_from("<II", table) != (0x184D2A5E, length - 8):
+        raise Refused("its seek table has another size than it claims")
+    frames, offset = [], 0
+    for number, (stored, decoded) in enumerate(struct.iter_unpack("<II", table[8:-9])):
+        if not 1 <= stored <= STORED_LIMIT or not 1 <= decoded <= FRAME_LIMIT:
+            raise Refused("frame %d claims %d bytes, stored in %d" % (number, decoded, stored))
+        frames.append(Frame(number, offset, stored, decoded))
+        offset += stored
+    if offset != file.size - length:
+        raise Refused("its frames do not end where its seek table begins")
+    return frames
+
+
+ENTRY = struct.Struct("<32sIHBBII")
+
+
+def read_contents(data, frames):
+    """The blob entries of a pack's last frame, as they lie there."""
+    name, size = member_head(data, 0)
+    if name != b".sandboxctl/contents" or size > CONTENTS_LIMIT or len(data) < 512 + size:
+        raise Refused("its last frame does not hold its contents")
+    table = data[512:512 + size]
+    if size < 32 or table[16:24] != b"sbxpack\0":
+        raise Refused("its contents are not a table")
+    version, count = struct.unpack_from("<II", table, 24)
+    if version != 1:
+        raise Refused("its contents have version %d, and this program knows only 1" % version)
+    if count > PACK_BLOBS or size != 32 + 48 * count:
+        raise Refused("its contents claim %d entries and have %d bytes" % (count, size))
+    entries, last = table[32:], (-1, 0)
+    for _, pack, frame, kind, flags, offset, length in ENTRY.iter_unpack(entries):
+        if pack or flags or kind > LIST:
+            raise Refused("its contents have an entry of kind %d, pack %d, flags %d"
+                          % (kind, pack, flags))
+        if not 1 <= length <= BLOB_LIMIT or frame >= len(frames) - 1 \
+                or offset + length > frames[frame].decoded:
+            raise Refused("its contents have a blob that does not lie in its frame")
+        if (frame, offset) < last:
+            raise Refused("its contents are not in the order of the frames")
+        last = (frame, offset + length)
+    return entries
+
+
+def member_head(data, position):
+    """A tar member's name and size, from its header."""
+    head = data[position:position + 512]
+    if len(head) < 512 or head[257:262] != b"ustar":
+        raise Refused("there is no tar header at byte %d of the frame" % position)
+    try:
+        size, told = int(head[124:135], 8), int(head[148:154], 8)
+    except ValueError:
+        raise Refused("a tar header at byte %d has no size" % position) from None
+    if told != sum(head) - sum(head[148:156]) + 8 * 32:
+        raise Refused("a tar header at byte %d has a wrong checksum" % position)
+    return head[:100].rstrip(b"\0"), size
+
+
+def read_members(data, is_last):
+    """Where the members' bytes of a frame lie; refuses a frame that is not whole members."""
+    places, position, size = [], 0, len(data)
+    while position < size:
+        if is_last and not any(data[position:position + 1024]):
+            if size - position < 1024:
+                raise Refused("the archive does not end with two blocks of zeros")
+            return places
+        _, length = member_head(data, position)
+        end = position + 512 + length
+        places.append((position + 512, end))
+        position = end + -length % 512
+    if position != size or is_last:
+        raise Refused("a frame does not hold whole members")
+    return places
+
+
+# -- Index ----------------------------------------------------------------------------------------
+
+Place = collections.namedtuple("Place", "pack frame offset length")
+
+
+class Table:
+    """Where blobs lie: the three tables of an index object, checked whole before they are used.
+
+    The bytes stay as they are stored, 48 for each blob; a table of 65,537 counts for each kind
+    narrows a search to a few of them.
+    """
+
+    def __init__(self, packs, frames, entries, counts):
+        self.packs, self.frames, self.entries = packs, frames, entries
+        self.check_packs()
+        self.starts = []
+        position = 0
+        for kind, count in enumerate(counts):
+            self.starts.append(self.check_entries(kind, position, count))
+            position += count
+
+    def check_packs(self):
+        self.frame_counts, self.firsts = array.array("I"), array.array("I")
+        self.decoded = array.array("I")
+        following = 0
+        for _, size, first, count in struct.iter_unpack("<32sQII", self.packs):
+            if first != following or count > PACK_FRAMES or first + count > len(self.frames) // 16:
+                raise Refused("its frames are not those of the packs in order")
+            following += count
+            self.frame_counts.append(count)
+            self.firsts.append(first)
+            self.check_frames(first, count, size)
+        if following != len(self.frames) // 16:
+            raise Refused("it has frames of no pack")
+
+    def check_frames(self, first, count, size):
+        end = 0
+        view = self.frames[16 * first:16 * (first + count)]
+        for offset, stored, decoded in struct.iter_unpack("<QII", view):
+            if offset < end or offset + stored > size or not stored:
+                raise Refused("a frame overlaps another or lies outside of its pack")
+            if not 1 <= decoded <= FRAME_LIMIT or stored > STORED_LIMIT:
+                raise Refused("a frame claims %d bytes, stored in %d" % (decoded, stored))
+            end = offset + stored
+            self.decoded.append(decoded)
+
+    def check_entries(self, kind, start, count):
+        """Checks the entries of a kind; returns where those of each 16 bits of hash begin."""
+        slots = array.array("I", bytes(4 * 65537))
+        pack_count, previous = len(self.frame_counts), b""
+        frame_counts, firsts, decoded = self.frame_counts, self.firsts, self.decoded
+        view = self.entries[48 * start:48 * (start + count)]
+        for digest, pack, frame, found, flags, offset, length in ENTRY.iter_unpack(view):
+            if digest <= previous:
+                raise Refused("its entries are out of order, or one is there twice")
+            if found != kind or flags:
+                raise Refused("an entry has kind %d and flags %d among those of kind %s"
+                              % (found, flags, KINDS[kind]))
+            if pack >= pack_count or frame >= frame_counts[pack]:
+                raise Refused("an entry names a pack or a frame that is not there")
+            if not 1 <= length <= BLOB_LIMIT or offset + length > decoded[firsts[pack] + frame]:
+                raise Refused("an entry lies outside of its frame")
+            slots[(digest[0] << 8 | digest[1]) + 1] += 1
+            previous = digest
+        slots[0] = start
+        return array.array("I", itertools.accumulate(slots))
+
+    def fan_out(self, kind, bits):
+        """The numbers that an index object has for a kind."""
+        starts = self.starts[kind]
+        step = 65536 >> bits
+        return array.array("I", (starts[slot] - starts[0] for slot in range(step, 65537, step)))
+
+    def find(self, kind, digest):
+        """The place of a blob, or nothing."""
+        starts, entries = self.starts[kind], self.entries
+        slot = digest[0] << 8 | digest[1]
+        low, high = starts[slot], starts[slot + 1]
+        while low < high:
+            middle = (low + high) // 2
+            at = 48 * middle
+            found = entries[at:at + 32]
+            if found == digest:
+                _, pack, frame, _, _, offset, length = ENTRY.unpack_from(entries, at)
+                return Place(pack, frame, offset, length)
+            if bytes(found) < digest:
+                low = middle + 1
+            else:
+                high = middle
+        return None
+
+    def entry(self, number):
+        """A blob entry as a pack's contents have it: without the pack's number."""
+        entry = bytes(self.entries[48 * number:48 * number + 48])
+        return entry[:32] + bytes(4) + entry[36:]
+
+    def entries_by_pack(self):
+        """Each pack with the numbers of its entries."""
+        starts = array.array("I", bytes(4 * len(self.frame_counts) + 8))
+        for found in ENTRY.iter_unpack(self.entries):
+            starts[found[1] + 2] += 1
+        starts = array.array("I", itertools.accumulate(starts))
+        numbers = array.array("I", bytes(len(self.entries) // 12))
+        for number, found in enumerate(ENTRY.iter_unpack(self.entries)):
+            numbers[starts[found[1] + 1]] = number
+            starts[found[1] + 1] += 1
+        for pack in range(len(self.frame_counts)):
+            yield pack, numbers[starts[pack]:starts[pack + 1]]
+
+    def pack_id(self, pack):
+        return bytes(self.packs[48 * pack:48 * pack + 32]).hex()
+
+    def pack_size(self, pack):
+        return struct.unpack_from("<Q", self.packs, 48 * pack + 32)[0]
+
+    def frame(self, pack, number):
+        at = 16 * (self.firsts[pack] + number)
+        return Frame(number, *struct.unpack_from("<QII", self.frames, at))
+
+
+def read_index(repository, index_id):
+    """An index object, mapped, held against its id and checked."""
+    with StoredFile(repository.object_path("index", index_id + ".index"), INDEX_LIMIT) as file:
+        if file.size < 64:
+            raise Refused("it has %d bytes" % file.size)
+        data = memoryview(mmap.mmap(file.descriptor, file.size, access=mmap.ACCESS_READ))
+    if blake2b(data).hex() != index_id:
+        raise Refused("its bytes do not have the hash that is its name")
+    version, packs, frames, blobs = struct.unpack_from("<4I", data, 8)
+    if data[:8] != b"sbxindex":
+        raise Refused("it does not begin with sbxindex")
+    if version != 1:
+        raise Refused("it has version %d, and this program knows only 1" % version)
+    counts, bits = struct.unpack_from("<3I", data, 24), tuple(data[36:39])
+    if sum(counts) != blobs or any(data[39:64]):
+        raise Refused("its head contradicts itself")
+    for count, width in zip(counts, bits):
+        if width != next(n for n in range(17) if n == 16 or 16 << n >= count):
+            raise Refused("its fan-out has %d bits for %d blobs" % (width, count))
+    ends = list(itertools.accumulate(
+        [64, 48 * packs, 16 * frames] + [4 << width for width in bits] + [48 * blobs]))
+    if ends[-1] != len(data):
+        raise Refused("it has %d bytes, its tables have %d" % (len(data), ends[-1]))
+    table = Table(data[64:ends[1]], data[ends[1]:ends[2]], data[ends[5]:], counts)
+    for kind, width in enumerate(bits):
+        told = array.array("I", bytes(data[ends[2 + kind]:ends[3 + kind]]))
+        if sys.byteorder == "big":
+            told.byteswap()
+        if told != table.fan_out(kind, width):
+            raise Refused("its fan-out of kind %s is not that of its entries" % KINDS[kind])
+    return table
+
+
+def rebuild_tables(repository, damage):
+    """The index made anew from the ends of all packs, without the index objects."""
+    builder = TableBuilder()
+    for pack_id in repository.packs():
+        try:
+            with StoredFile(repository.pack_path(pack_id)) as file:
+                frames = read_seek_table(file)
+                contents = read_contents(decode_alone(repository, file, frames[-1]), frames)
+                builder.add(pack_id, file.size, frames, contents)
+        except Refused as trouble:
+            damage("pack %s: %s" % (pack_id, trouble))
+        if builder.is_full:
+            yield builder.table()
+            builder = TableBuilder()
+    yield builder.table()
+
+
+class TableBuilder:
+    """Gathers packs' contents into one table of about a million blobs."""
+
+    def __init__(self):
+        self.packs, self.frames, self.entries = bytearray(), bytearray(), []
+
+    @property
+    def is_full(self):
+        return len(self.entries) > 750000
+
+    def add(self, pack_id, size, frames, contents):
+        number = len(self.packs) // 48
+        self.packs += struct.pack(
+            "<32sQII", bytes.fromhex(pack_id), size, len(self.frames) // 16, len(frames))
+        for frame in frames:
+            self.frames += struct.pack("<QII", frame.offset, frame.stored, frame.decoded)
+        place = struct.pack("<I", number)
+        for at in range(0, len(contents), 48):
+            self.entries.append(contents[at + 38:at + 39] + contents[at:at + 32] + place
+                                + contents[at + 36:at + 48])
+
+    def table(self):
+        self.entries.sort()
+        counts, kept, previous = [0, 0, 0], bytearray(), b""
+        for entry in self.entries:
+            if entry[:33] != previous:  # a blob may lie in several packs: the first is as good
+                previous = entry[:33]
+                counts[entry[0]] += 1
+                kept += entry[1:]
+        return Table(*(memoryview(bytes(part)) for part in (self.packs, self.frames, kept)), counts)
+
+
+class Blobs:
+    """Finds and reads blobs; each is held against its hash before its bytes are used."""
+
+    def __init__(self, repository, without_index, damage):
+        self.repository = repository
+        self.frames = FrameCache()
+        self.tables = []
+        self.bad = set()     # (pack, frame, offset) of blobs found damaged
+        self.present = None  # once they are listed: the packs that are there
+        if without_index:
+            self.tables = list(rebuild_tables(repository, damage))
+            return
+        for index_id in repository.indexes():
+            try:
+                self.tables.append(read_index(repository, index_id))
+            except Refused as trouble:
+                damage("index %s: %s" % (index_id, trouble))
+
+    def places(self, kind, digest, length=None):
+        """Each place where the blob is said to lie, with its table, but for those found bad."""
+        for table in self.tables:
+            place = table.find(kind, digest)
+            if place is not None and (length is None or place.length == length) \
+                    and (self.present is None or self.is_sound(table, place)):
+                yield table, place
+
+    def is_sound(self, table, place):
+        pack_id = table.pack_id(place.pack)
+        return pack_id in self.present and (pack_id, *place[1:3]) not in self.bad
+
+    def read(self, kind, digest, length=None):
+        """A blob's bytes; the frames around it are kept for its neighbours."""
+        trouble = Refused("blob %s of kind %s is in no index" % (digest.hex(), KINDS[kind]))
+        for table, place in self.places(kind, digest):
+            if length is not None and place.length != length:
+                trouble = Refused("blob %s has %d bytes, not %d"
+                                  % (digest.hex(), place.length, length))
+                continue
+            try:
+                data = self.frame(table, place)[place.offset:place.offset + place.length]
+                if blake2b(data) == digest:
+                    return data
+                trouble = Refused("pack %s, frame %d: blob %s has other bytes than its name says"
+                                  % (table.pack_id(place.pack), place.frame, digest.hex()))
+            except Refused as found:
+                trouble = Refused("pack %s: %s" % (table.pack_id(place.pack), found))
+        raise trouble
+
+    def frame(self, table, place):
+        pack_id = table.pack_id(place.pack)
+        data = self.frames.get((pack_id, place.frame))
+        if data is None:
+            file = self.repository.pack(pack_id)
+            wanted, ahead = table.frame(place.pack, place.frame), 0
+            frames = [wanted]
+            for number in range(place.frame + 1, table.frame_counts[place.pack]):
+                frame = table.frame(place.pack, number)
+                ahead += frame.decoded
+                if ahead > 2 * MIB or wanted.decoded > MIB:
+                    break
+                frames.append(frame)
+            for frame, found in decode(self.repository, file, frames):
+                if not isinstance(found, Refused):
+                    self.frames.put((pack_id, frame.number), found)
+                if frame is wanted:
+                    data = found
+            if isinstance(data, Refused):
+                raise data
+        return data
+
+
+class Cache:
+    """The most recently used values, up to a weight together."""
+
+    def __init__(self, limit):
+        self.limit, self.weight = limit, 0
+        self.values = collections.OrderedDict()
+
+    def get(self, key):
+        found = self.values.get(key)
+        if found is None:
+            return None
+        self.values.move_to_end(key)
+        return found[0]
+
+    def put(self, key, value, weight):
+        if key in self.values:
+            self.weight -= self.values.pop(key)[1]
+        self.values[key] = (value, weight)
+        self.weight += weight
+        while self.weight > self.limit and len(self.values) > 1:
+            self.weight -= self.values.popitem(last=False)[1][1]
+
+
+class FrameCache(Cache):
+    def __init__(self):
+        super().__init__(48 * MIB)
+
+    def put(self, key, value, weight=None):
+        super().put(key, value, len(value))
+
+
+# -- CBOR, as RFC 8949 section 4.2.1 has it: shortest heads, definite lengths, sorted keys ---------
+
+INTEGER, NEGATIVE, BYTES, TEXT, ARRAY, MAP = 0, 1, 2, 3, 4, 5
+NESTING_LIMIT = 32
+
+
+def head(data, position):
+    """The kind and number of an item, and where it goes on."""
+    first = data[position]
+    low = first & 31
+    if low < 24:
+        return first >> 5, low, position + 1
+    if low > 27:
+        raise Refused("CBOR: an indefinite or reserved length")
+    end = position + 1 + (1 << low - 24)
+    value = int.from_bytes(data[position + 1:end], "big")
+    if end > len(data) or value < (24, 256, 65536, 1 << 32)[low - 24]:
+        raise Refused("CBOR: a number that is cut off or longer than it needs to be")
+    return first >> 5, value, end
+
+
+def unsigned(data, position, limit=0xFFFFFFFF):
+    kind, value, position = head(data, position)
+    if kind != INTEGER or value > limit:
+        raise Refused("CBOR: not a number up to %d" % limit)
+    return value, position
+
+
+def signed(data, position):
+    kind, value, position = head(data, position)
+    if kind > NEGATIVE or value >> 63:
+        raise Refused("CBOR: not a number of 64 bits")
+    return (value if kind == INTEGER else -1 - value), position
+
+
+def byte_string(data, position, shortest, longest):
+    kind, length, position = head(data, position)
+    end = position + length
+    if kind != BYTES or not shortest <= length <= longest or end > len(data):
+        raise Refused("CBOR: not %d to %d bytes" % (shortest, longest))
+    return data[position:end], end
+
+
+def container(data, position, wanted):
+    """The number of items of an array or pairs of a map, of which each takes at least a byte."""
+    kind, count, position = head(data, position)
+    if kind != wanted or count > len(data) - position:
+        raise Refused("CBOR: not %s" % ("an array" if wanted == ARRAY else "a map"))
+    return count, position
+
+
+def skip(data, position, depth=3):
+    """Passes over an item of any kind, which has to be deterministic, too.
+
+    An entry's value lies in three others: the tree's map, its array, the entry's map.
+    """
+    kind, value, position = head(data, position)
+    if kind in (BYTES, TEXT):
+        end = position + value
+        if end > len(data):
+            raise Refused("CBOR: a string that is cut off")
+        if kind == TEXT and not is_utf8(data[position:end]):
+            raise Refused("CBOR: a text that is not UTF-8")
+        return end
+    if kind in (ARRAY, MAP):
+        if depth == NESTING_LIMIT:
+            raise Refused("CBOR: nested deeper than %d" % NESTING_LIMIT)
+        previous = None
+        for _ in range(value):
+            if kind == MAP:
+                key, position = signed(data, position)
+                if previous is not None and (key < 0, abs(key)) <= previous:
+                    raise Refused("CBOR: keys out of order")
+                previous = (key < 0, abs(key))
+            position = skip(data, position, depth + 1)
+        return position
+    if kind == 6 or kind == 7 and value not in (20, 21, 22):
+        raise Refused("CBOR: a tag, a fraction or an unknown value")
+    return position
+
+
+# -- Trees ----------------------------------------------------------------------------------------
+
+FILE, DIRECTORY, SYMLINK, FIFO, SOCKET, CHARACTER, BLOCK = range(7)
+TYPE_BITS = (stat.S_IFREG, stat.S_IFDIR, stat.S_IFLNK, stat.S_IFIFO, stat.S_IFSOCK, stat.S_IFCHR,
+             stat.S_IFBLK)
+DEFAULT_MODE = (0o644, 0o755, 0o777, 0o644, 0o644, 0o644, 0o644)
+
+
+class Entry:
+    """What a tree says of one name. `content` and `attributes` stay encoded."""
+
+    __slots__ = ("name", "type", "mode", "uid", "gid", "seconds", "nanoseconds", "size", "content",
+                 "level", "subtree", "target", "major", "minor", "attributes", "flags", "group",
+                 "weight")
+
+    @property
+    def time(self):
+        return self.seconds * 10**9 + self.nanoseconds
+
+
+def read_entry(data, position):
+    """An entry of a tree, checked against the table of the format."""
+    begin = position
+    count, position = container(data, position, MAP)
+    entry = Entry()
+    entry.name = entry.mode = entry.content = entry.subtree = entry.target = None
+    entry.attributes = entry.group = None
+    entry.type = entry.uid = entry.gid = entry.seconds = entry.nanoseconds = entry.size = 0
+    entry.level = entry.major = entry.minor = entry.flags = 0
+    previous = -1
+    for _ in range(count):
+        key, position = signed(data, position)
+        if key <= previous:
+            raise Refused("a key of an entry is out of order")
+        previous = key
+        if key > 127:
+            position = skip(data, position)
+        elif key == 0:
+            entry.name, position = byte_string(data, position, 1, 255)
+            if not is_name(entry.name):
+                raise Refused("the name %s is not allowed" % shown(entry.name))
+        elif key == 8:
+            start, position = position, skip(data, position)
+            entry.content = data[start:position]
+        elif key == 10:
+            entry.subtree, position = byte_string(data, position, 32, 32)
+        elif key == 11:
+            entry.target, position = byte_string(data, position, 1, 65536)
+            if b"\0" in entry.target:
+                raise Refused("a link's target has a NUL")
+        elif key == 14:
+            start, position = position, skip(data, position)
+            entry.attributes = data[start:position]
+        elif key == 16:
+            entry.group, position = byte_string(data, position, 1, PATH_LIMIT)
+            parts = entry.group.split(b"/")
+            if len(parts) > DEPTH_LIMIT or not all(map(is_name, parts)):
+                raise Refused("%s is no path for a hard-link group" % shown(entry.group[:80]))
+        elif key == 5:
+            entry.seconds, position = signed(data, position)
+            refuse_default(entry.seconds, key)
+        elif key in NUMBERS:
+            field, limit = NUMBERS[key]
+            value, position = unsigned(data, position, limit)
+            refuse_default(value if key != 2 else value - DEFAULT_MODE[entry.type], key)
+            setattr(entry, field, value)
+        else:
+            raise Refused("the key %d is not known" % key)
+    check_entry(entry)
+    entry.weight = position - begin
+    return entry, position
+
+
+NUMBERS = {1: ("type", 6), 2: ("mode", 0o7777), 3: ("uid", 0xFFFFFFFF), 4: ("gid", 0xFFFFFFFF),
+           6: ("nanoseconds", 999999999), 7: ("size", (1 << 63) - 1), 9: ("level", 2),
+           12: ("major", 0xFFFFFFFF), 13: ("minor", 0xFFFFFFFF), 15: ("flags", 0xFFFFFFFF)}
+
+
+def is_name(name):
+    return 1 <= len(name) <= 255 and b"/" not in name and b"\0" not in name \
+        and name not in (b".", b"..")
+
+
+def refuse_default(value, key):
+    if value == 0:
+        raise Refused("the key %d has its default" % key)
+
+
+def check_entry(entry):
+    if entry.name is None:
+        raise Refused("an entry has no name")
+    if entry.mode is None:
+        entry.mode = DEFAULT_MODE[entry.type]
+    is_file, is_device = entry.type == FILE, entry.type in (CHARACTER, BLOCK)
+    if not is_file and (entry.size or entry.content or entry.level) \
+            or (entry.subtree is None) == (entry.type == DIRECTORY) \
+            or (entry.target is None) == (entry.type == SYMLINK) \
+            or not is_device and (entry.major or entry.minor) \
+            or entry.group is not None and entry.type == DIRECTORY:
+        raise Refused("%s has what its type has not, or lacks what it has" % shown(entry.name))
+    if entry.content is None:
+        if entry.size or entry.level:
+            raise Refused("%s has a size and no content" % shown(entry.name))
+    elif is_file:
+        most = BLOB_LIMIT if entry.level else EXTENT_LIMIT
+        pieces = read_pieces(entry.content, 0, entry.level, most)
+        total = sum(length for length, _ in pieces)
+        if total != entry.size:
+            raise Refused("%s has %d bytes, its pieces have %d"
+                          % (shown(entry.name), entry.size, total))
+    if entry.attributes is not None:
+        for _ in read_attributes(entry.attributes):
+            pass
+
+
+def read_pieces(data, position, level, most=BLOB_LIMIT):
+    """Each piece of a content or list: (length, hash), the hash of a hole being nothing."""
+    count, position = container(data, position, ARRAY)
+    if not 1 <= count <= most:
+        raise Refused("a content of %d pieces" % count)
+    after_hole, limit = False, ((1 << 63) - 1 if level else BLOB_LIMIT)
+    for _ in range(count):
+        kind, value, following = head(data, position)
+        if kind == INTEGER:
+            if level or after_hole or not 1 <= value < 1 << 63:
+                raise Refused("a hole where none may be")
+            yield value, None
+            position, after_hole = following, True
+        else:
+            if kind != ARRAY or value != 2:
+                raise Refused("a piece that is neither blob nor hole")
+            length, position = unsigned(data, following, limit)
+            digest, position = byte_string(data, position, 32, 32)
+            if not length:
+                raise Refused("an empty piece")
+            yield length, digest
+            after_hole = False
+
+
+def read_attributes(data):
+    """Each extended attribute: (name, bytes) or (name, (length, hash))."""
+    count, position = container(data, 0, ARRAY)
+    if not count:
+        raise Refused("an empty array of attributes")
+    previous = b""
+    for _ in range(count):
+        pair, position = container(data, position, ARRAY)
+        name, position = byte_string(data, position, 1, 255)
+        if pair != 2 or b"\0" in name or name <= previous:
+            raise Refused("an attribute that is not a pair, out of order or twice")
+        previous = name
+        if head(data, position)[0] == BYTES:
+            value, position = byte_string(data, position, 0, 512)
+            yield name, value
+        else:
+            pair, position = container(data, position, ARRAY)
+            length, position = unsigned(data, position, BLOB_LIMIT)
+            digest, position = byte_string(data, position, 32, 32)
+            if pair != 2 or length <= 512:
+                raise Refused("an attribute's value that should stand in the tree")
+            yield name, (length, digest)
+
+
+def read_tree(data):
+    """A tree blob: (entries, nothing) or (nothing, pages as (last name, hash))."""
+    try:
+        count, position = container(data, 0, MAP)
+        if count == 0:
+            found = [], None
+        else:
+            key, position = unsigned(data, position, 1)
+            if count != 1:
+                raise Refused("it has entries and pages")
+            if key == 0:
+                entries, position = read_entries(data, position)
+                found = entries, None
+            else:
+                pages, position = read_pages(data, position)
+                found = None, pages
+    except IndexError:
+        raise Refused("CBOR: cut off") from None
+    if position != len(data):
+        raise Refused("CBOR: something follows")
+    return found
+
+
+def read_entries(data, position):
+    count, position = container(data, position, ARRAY)
+    if not 1 <= count <= PAGE_LIMIT:
+        raise Refused("a page of %d entries" % count)
+    entries, previous = [], b""
+    for _ in range(count):
+        entry, position = read_entry(data, position)
+        if entry.name <= previous:
+            raise Refused("the name %s is out of order or twice" % shown(entry.name))
+        previous = entry.name
+        entries.append(entry)
+    return entries, position
+
+
+def read_pages(data, position):
+    count, position = container(data, position, ARRAY)
+    if count < 2:
+        raise Refused("a table of %d pages" % count)
+    pages, previous = [], b""
+    for _ in range(count):
+        pair, position = container(data, position, ARRAY)
+        name, position = byte_string(data, position, 1, 255)
+        digest, position = byte_string(data, position, 32, 32)
+        if pair != 2 or name <= previous:
+            raise Refused("pages out of order")
+        previous = name
+        pages.append((name, digest))
+    return pages, position
+
+
+class Trees:
+    """Reads trees and the lists of contents, and keeps the parsed ones that were used last."""
+
+    def __init__(self, blobs):
+        self.blobs = blobs
+        self.cache = Cache(4 * MIB)
+
+    def tree(self, digest):
+        found = self.cache.get(digest)
+        if found is None:
+            data = self.blobs.read(TREE, digest)
+            try:
+                found = read_tree(data)
+            except Refused as trouble:
+                raise Refused("tree %s: %s" % (digest.hex(), trouble)) from None
+            self.cache.put(digest, found, len(data))
+        return found
+
+    def page(self, digest, number):
+        """The entries of a folder's page, and whether it is the last."""
+        entries, pages = self.tree(digest)
+        if pages is None:
+            return entries, True
+        last, page = pages[number]
+        entries, _ = self.tree(page)
+        if not entries or entries[-1].name != last \
+                or number and entries[0].name <= pages[number - 1][0]:
+            raise Refused("tree %s: a page holds other names than its table says" % digest.hex())
+        return entries, number + 1 == len(pages)
+
+    def page_count(self, digest):
+        pages = self.tree(digest)[1]
+        return 1 if pages is None else len(pages)
+
+    def pieces(self, entry):
+        """Each piece of a file: (length, hash), the hash of a hole being nothing."""
+        if entry.content is None:
+            return iter(())
+        return self.pieces_within(entry.content, 0, entry.level)
+
+    def pieces_within(self, data, position, level):
+        for length, digest in read_pieces(data, position, level):
+            if level:
+                yield from self.pieces_within(*self.list(digest, length, level - 1), level - 1)
+            else:
+                yield length, digest
+
+    def list(self, digest, length, level):
+        """A list blob, checked: its bytes, and where its pieces begin in them."""
+        data = self.blobs.read(LIST, digest)
+        try:
+            count, position = container(data, 0, MAP)
+            key, position = unsigned(data, position, 1)
+            found = 0
+            if key == 0:
+                found, position = unsigned(data, position, 1)
+                refuse_default(found, key)
+                key, position = unsigned(data, position, 1)
+            if key != 1 or count != (2 if found else 1) or found != level:
+                raise Refused("it is a list of another level")
+            if skip(data, position) != len(data):
+                raise Refused("CBOR: something follows")
+            if sum(piece for piece, _ in read_pieces(data, position, level)) != length:
+                raise Refused("it stands for another number of bytes")
+        except (Refused, IndexError) as trouble:
+            raise Refused("list %s: %s" % (digest.hex(), trouble)) from None
+        return data, position
+
+
+# -- Walking a snapshot ---------------------------------------------------------------------------
+
+
+class Folder:
+    """A folder on the way: its name, and the folders above it."""
+
+    __slots__ = ("parent", "name", "depth", "length")
+
+    def __init__(self, parent, name):
+        self.parent, self.name = parent, name
+        self.depth = parent.depth + 1 if parent else 0
+        self.length = parent.length_with(name) if parent else len(name)
+
+    def length_with(self, name):
+        """The length of the path of a name in it."""
+        return self.length + bool(self.length) + len(name)
+
+    def path(self, name=b""):
+        names, folder = [name], self
+        while folder is not None:
+            names.append(folder.name)
+            folder = folder.parent
+        return b"/".join(filter(None, reversed(names)))
+
+
+ENTER, MEET, LEAVE, LOST = range(4)
+
+
+def walk(trees, root, top, entry=None):
+    """What lies below a folder, in the order of names: (event, folder, entry or trouble).
+
+    Only the way from the root is held, not the pages along it, so that depth costs little memory:
+    the entry that tells a folder's attributes is read again when the folder is left.
+    """
+    stack = [[top, root, 0, 0]]
+    while stack:
+        folder, digest, number, place = state = stack[-1]
+        entries, is_last, trouble = page_or_trouble(trees, digest, number)
+        if trouble:
+            yield LOST, folder, trouble
+        for found in itertools.islice(entries, place, None):
+            place += 1
+            if folder.length_with(found.name) > PATH_LIMIT:
+                yield LOST, folder, Refused("a path in it has more than %d bytes" % PATH_LIMIT)
+            elif found.type != DIRECTORY:
+                yield MEET, folder, found
+            else:
+                below = Folder(folder, found.name)
+                yield ENTER, below, found
+                if below.depth < DEPTH_LIMIT:
+                    state[2:] = number, place
+                    stack.append([below, found.subtree, 0, 0])
+                    break
+                yield LOST, below, Refused("more than %d folders lie in one another" % DEPTH_LIMIT)
+                yield LEAVE, below, found
+        if stack[-1] is not state:
+            continue
+        if not is_last:
+            state[2:] = number + 1, 0
+            continue
+        stack.pop()
+        if not stack:
+            yield LEAVE, folder, entry
+            return
+        _, digest, number, place = stack[-1]
+        entries, _, trouble = page_or_trouble(trees, digest, number)
+        if trouble:
+            yield LOST, folder, trouble
+        yield LEAVE, folder, None if trouble else entries[place - 1]
+
+
+def page_or_trouble(trees, digest, number):
+    """A page's entries, whether it is the last, and what is wrong with it."""
+    try:
+        return (*trees.page(digest, number), None)
+    except Refused as trouble:
+        try:
+            return (), number + 1 >= trees.page_count(digest), trouble
+        except Refused:
+            return (), True, trouble
+
+
+def find_path(trees, root, path):
+    """The entry that a path names: nothing is the root."""
+    entry, digest = None, root
+    for name in (part for part in path.split(b"/") if part):
+        if digest is None:
+            raise Failure("%s is no folder" % shown(entry.name))
+        entry = find_name(trees, digest, name)
+        if entry is None:
+            raise Failure("%s is not in the snapshot: there is no %s" % (shown(path), shown(name)),
+                          "`ls` shows what is in it")
+        digest = entry.subtree
+    return entry, digest
+
+
+def find_name(trees, digest, name):
+    pages = trees.tree(digest)[1]
+    number = next((n for n, page in enumerate(pages) if name <= page[0]), None) if pages else 0
+    if number is None:
+        return None
+    return next((entry for entry in trees.page(digest, number)[0] if entry.name == name), None)
+
+
+# -- Snapshots ------------------------------------------------------------------------------------
+
+WANTED = {"format", "version", "repository", "sequence", "time", "host", "tree", "totals"}
+TOKEN = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*"|[\[\]{}:,]|[-+.0-9A-Za-z]+')
+SPACE = re.compile(rb"[ \t\r]*")
+
+
+def wanted_members(line):
+    """The few members that matter here, decoded; all others are passed over without being built."""
+    members, open_marks, name, begin = {}, [], None, None
+    position = SPACE.match(line).end()
+    while position < len(line):
+        token = TOKEN.match(line, position)
+        if token is None:
+            raise not_json(position)
+        mark, is_outer = token.group()[:1], len(open_marks) == 1
+        if is_outer and begin is None:
+            # Between the braces of the object itself: a name, its colon, or the end.
+            if name is None and mark == b'"':
+                name = decoded(token.group())
+            elif name is not None and mark == b":":
+                begin = token.end()
+            elif name is not None or mark != b"}":
+                raise not_json(position)
+        if is_outer and begin is not None and mark in (b",", b"}"):
+            if name in members:
+                raise Refused("it has %s twice" % json.dumps(name))
+            value = line[begin:position]
+            members[name] = decoded(value) if name in WANTED else None
+            name = begin = None
+        if mark in (b"{", b"["):
+            if len(open_marks) == 16:
+                raise Refused("it is nested deeper than 16")
+            open_marks.append(b"}" if mark == b"{" else b"]")
+        elif mark in (b"}", b"]") and (not open_marks or open_marks.pop() != mark):
+            raise not_json(position)
+        position = SPACE.match(line, token.end()).end()
+        if not open_marks:
+            break
+    if open_marks or position != len(line) or not line.lstrip().startswith(b"{"):
+        raise not_json(position)
+    return members
+
+
+def not_json(position):
+    return Refused("it is not one JSON object, at byte %d" % position)
+
+
+def decoded(text):
+    """A small value of JSON."""
+    if len(text) > MEMBER_LIMIT:
+        raise Refused("it has a member of %d bytes" % len(text))
+    try:
+        return json.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError):
+        raise Refused("%s is not JSON" % shown(text[:80])) from None
+
+
+class Snapshot:
+    """What line 1 of a snapshot says, as far as it is needed here."""
+
+    def __init__(self, repository, snapshot_id):
+        self.id = snapshot_id
+        path = repository.object_path("snapshots", snapshot_id + ".json")
+        with StoredFile(path, SNAPSHOT_LIMIT) as file:
+            data = file.read(0, file.size)
+        if blake2b(data).hex() != snapshot_id:
+            raise Refused("its bytes do not have the hash that is its name")
+        end = data.find(b"\n")
+        if end < 0:
+            raise Refused("its first line does not end")
+        self.members = wanted_members(data[:end])
+        self.check(repository)
+
+    def check(self, repository):
+        if self.members.get("format") != "sandboxctl-snapshot":
+            raise Refused("it is not a snapshot of sandboxctl")
+        version = self.members.get("version")
+        if version != 1 or isinstance(version, bool):
+            raise Refused("it has version %s, and this program knows only 1"
+                          % json.dumps(version)[:40])
+        if self.members.get("repository") != repository.id:
+            raise Refused("it belongs to another repository")
+        tree = self.text("tree")
+        if not re.fullmatch("[0-9a-f]{64}", tree):
+            raise Refused("its tree is not a hash")
+        self.tree = bytes.fromhex(tree)
+        if self.moment is None:
+            raise Refused("its time is not one of RFC 3339")
+
+    def text(self, member):
+        value = self.members.get(member)
+        return value if isinstance(value, str) else ""
+
+    def total(self, name):
+        totals = self.members.get("totals")
+        return number(totals.get(name)) if isinstance(totals, dict) else 0
+
+    @property
+    def moment(self):
+        """When the run began, for sorting: seconds since 1970 and their fraction."""
+        form = r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
+        found = re.fullmatch(form, self.text("time"), re.ASCII)
+        if found is None:
+            return None
+        day, time, fraction, zone = found.groups()
+        try:
+            zone = "+00:00" if zone in "Zz" else zone
+            moment = datetime.datetime.fromisoformat("%sT%s%s" % (day, time, zone))
+            return moment.timestamp(), float(fraction or 0)
+        except (ValueError, OverflowError):
+            return None
+
+
+def number(value):
+    """A count of a snapshot; 0 where it has none."""
+    return value if type(value) is int else 0
+
+
+def read_snapshots(repository, damage):
+    """All snapshots that can be read, the oldest first."""
+    found = []
+    for snapshot_id in repository.snapshots():
+        try:
+            found.append(Snapshot(repository, snapshot_id))
+        except Refused as trouble:
+            damage("snapshot %s: %s" % (snapshot_id, trouble))
+    return sorted(found, key=lambda snapshot: (
+        snapshot.moment, number(snapshot.members.get("sequence")), snapshot.id))
+
+
+def find_snapshot(repository, name, damage):
+    """The snapshot of an id's beginning, or the newest."""
+    if name == "latest":
+        found = read_snapshots(repository, damage)
+        if not found:
+            raise Failure("there is no snapshot that can be read")
+        return found[-1]
+    if not re.fullmatch("[0-9a-f]{4,64}", name):
+        raise Failure("%r is no snapshot: `latest`, or at least four digits of an id" % name,
+                      "`list` shows them all")
+    ids = [found for found in repository.snapshots() if found.startswith(name)]
+    if len(ids) != 1:
+        raise Failure("%d snapshots begin with %s" % (len(ids), name), "`list` shows them all")
+    try:
+        return Snapshot(repository, ids[0])
+    except Refused as trouble:
+        damage("snapshot %s: %s" % (ids[0], trouble))
+        raise Failure("snapshot %s cannot be used" % ids[0]) from None
+
+
+# -- Restoring ------------------------------------------------------------------------------------
+
+JOBS_AT_ONCE = 32768
+SETTABLE_FLAGS = 0x208380FF  # those of FS_IOC_SETFLAGS that file systems let anyone or root change
+LATE_FLAGS = 0x30            # immutable, append only
+GET_FLAGS, SET_FLAGS = 0x80086601, 0x40086602
+
+
+class OpenFile:
+    """A file that is being written: how many of its pieces are still to come."""
+
+    __slots__ = ("folder", "entry", "waiting", "is_planned", "is_made", "descriptor", "trouble")
+
+    def __init__(self, folder, entry):
+        self.folder, self.entry = folder, entry
+        self.waiting, self.is_planned, self.is_made = 0, False, False
+        self.descriptor, self.trouble = -1, None
+
+
+Job = collections.namedtuple("Job", "table place digest offset file")
+
+
+class Restore:
+    """Writes what a walk meets below one new folder.
+
+    Names are gathered until some ten thousand pieces are wanted; then their frames are decoded,
+    each once and pack by pack, and what is complete gets its attributes. Every call is relative to
+    the descriptor of a folder that this program made.
+    """
+
+    def __init__(self, trees, folder, damage):
+        self.trees, self.repository, self.damage = trees, trees.blobs.repository, damage
+        self.root = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.folders = collections.OrderedDict()  # open descriptors by folder
+        self.writing = collections.OrderedDict()  # open files, the longest unused first
+        self.jobs, self.links, self.left = [], [], []
+        self.weight = 0
+        self.groups = {}
+        self.is_root = os.geteuid() == 0
+        self.entries = self.files = self.bytes = self.troubles = self.not_owned = 0
+
+    def run(self, root, top, entry):
+        """Restores all that is below a folder, and what its own entry says of it."""
+        barred = None
+        for event, folder, what in walk(self.trees, root, top, entry):
+            if barred is not None:
+                if event == LEAVE and folder is barred:
+                    barred = None
+            elif event == ENTER:
+                self.entries += 1
+                barred = None if self.make_folder(folder) else folder
+            elif event == MEET:
+                self.meet(folder, what)
+            elif event == LOST:
+                self.lose(folder.path(), what)
+            elif what is not None:
+                self.left.append((folder, what))
+                self.weight += what.weight
+            if self.is_full:
+                self.flush()
+        self.end()
+
+    @property
+    def is_full(self):
+        return len(self.jobs) + len(self.links) + len(self.left) >= JOBS_AT_ONCE \
+            or self.weight > 16 * MIB
+
+    def end(self):
+        self.flush()
+        for folder, name, _, flags in self.groups.values():
+            if flags & LATE_FLAGS:
+                self.set_late_flags(folder, name, flags)
+        os.sync()
+
+    def lose(self, path, trouble):
+        self.damage("%s: %s" % (shown(path) or "the root", trouble))
+
+    def fail(self, path, error):
+        """Something that the system did not let through."""
+        if error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS):
+            raise Failure("%s: %s" % (shown(path), error.strerror),
+                          "what is restored so far stays; make room and restore into a new folder")
+        self.troubles += 1
+        say("not restored", "%s: %s" % (shown(path) or "the root", error.strerror or error))
+
+    # Folders
+
+    def descriptor(self, folder):
+        """The open descriptor of a folder; valid until the next call."""
+        way = []
+        while folder.parent is not None and folder not in self.folders:
+            way.append(folder)
+            folder = folder.parent
+        found = self.root
+        if folder.parent is not None:
+            self.folders.move_to_end(folder)
+            found = self.folders[folder]
+        for folder in reversed(way):
+            found = os.open(folder.name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW
+                            | os.O_CLOEXEC, dir_fd=found)
+            self.folders[folder] = found
+            if len(self.folders) > 256:
+                os.close(self.folders.popitem(last=False)[1])
+        return found
+
+    def make_folder(self, folder):
+        try:
+            os.mkdir(folder.name, 0o700, dir_fd=self.descriptor(folder.parent))
+            return True
+        except OSError as error:
+            self.fail(folder.path(), error)
+            return False
+
+    def leave(self, folder, entry):
+        """Gives a folder its attributes and time, now that nothing more is made in it."""
+        try:
+            self.set_metadata(folder.path(), entry, self.descriptor(folder))
+        except OSError as error:
+            self.fail(folder.path(), error)
+
+    # Names
+
+    def meet(self, folder, entry):
+        self.entries += 1
+        if entry.group is not None and self.joins_group(folder, entry):
+            return
+        try:
+            if entry.type == FILE:
+                self.plan(OpenFile(folder, entry))
+            else:
+                self.make_special(folder, entry)
+        except OSError as error:
+            self.fail(folder.path(entry.name), error)
+
+    def joins_group(self, folder, entry):
+        """Whether the name becomes a link to the first of its group that was met."""
+        likeness = (entry.type, entry.size, entry.target, entry.major, entry.minor, entry.level,
+                    blake2b(entry.content or b""))
+        first = self.groups.setdefault(entry.group, (folder, entry.name, likeness, entry.flags))
+        if first[0] is folder and first[1] == entry.name or first[2] != likeness:
+            return False
+        self.links.append((folder, entry.name, first))
+        return True
+
+    def link(self, folder, name, first):
+        try:
+            from_folder = os.dup(self.descriptor(first[0]))
+            try:
+                os.link(first[1], name, src_dir_fd=from_folder,
+                        dst_dir_fd=self.descriptor(folder), follow_symlinks=False)
+            finally:
+                os.close(from_folder)
+        except OSError as error:
+            self.fail(folder.path(name), error)
+
+    def make_special(self, folder, entry):
+        parent = self.descriptor(folder)
+        if entry.type == SYMLINK:
+            os.symlink(entry.target, entry.name, dir_fd=parent)
+        elif entry.type == FIFO:
+            os.mkfifo(entry.name, 0o600, dir_fd=parent)
+        else:
+            device = 0 if entry.type == SOCKET else os.makedev(entry.major, entry.minor)
+            os.mknod(entry.name, TYPE_BITS[entry.type] | 0o600, device, dir_fd=parent)
+        self.set_metadata(folder.path(entry.name), entry, parent, entry.name)
+
+    # Files
+
+    def plan(self, file):
+        """Notes the pieces that a file needs."""
+        offset = 0
+        self.weight += file.entry.weight
+        try:
+            for length, digest in self.trees.pieces(file.entry):
+                if digest is not None:
+                    self.plan_piece(file, offset, length, digest)
+                offset += length
+                if self.is_full:
+                    self.flush()
+        except Refused as trouble:
+            file.trouble = file.trouble or trouble
+        file.is_planned = True
+        if not file.waiting:
+            self.finish(file)
+
+    def plan_piece(self, file, offset, length, digest):
+        found = next(self.trees.blobs.places(DATA, digest, length), None)
+        if found is None:
+            raise Refused("blob %s of %d bytes is in no index" % (digest.hex(), length))
+        self.jobs.append(Job(found[0], found[1], digest, offset, file))
+        file.waiting += 1
+
+    def flush(self):
+        """Decodes what is wanted, then makes the links and ends the folders that were left."""
+        jobs, self.jobs = self.jobs, []
+        jobs.sort(key=lambda job: (id(job.table), job.place))
+        for (_, pack), group in itertools.groupby(
+                jobs, key=lambda job: (id(job.table), job.place.pack)):
+            self.take_from_pack(list(group), pack)
+        for link in self.links:
+            self.link(*link)
+        for folder, entry in self.left:
+            self.leave(folder, entry)
+        self.links, self.left, self.weight = [], [], 0
+        if sys.stderr.isatty():
+            print("\r%d entries, %s" % (self.entries, readable(self.bytes)), end="",
+                  file=sys.stderr, flush=True)
+
+    def take_from_pack(self, jobs, pack):
+        table = jobs[0].table
+        by_frame = {number: list(group) for number, group
+                    in itertools.groupby(jobs, key=lambda job: job.place.frame)}
+        frames = [table.frame(pack, number) for number in by_frame]
+        try:
+            stored = self.repository.pack(table.pack_id(pack))
+        except Refused as found:
+            trouble = Refused("pack %s %s" % (table.pack_id(pack), found))
+            for job in jobs:
+                self.take(job, trouble)
+            return
+        for frame, data in decode(self.repository, stored, frames):
+            for job in by_frame.pop(frame.number):
+                self.take(job, data)
+
+    def take(self, job, data):
+        """Writes one piece, if it is what its hash says; else looks for it elsewhere."""
+        file, place = job.file, job.place
+        file.waiting -= 1
+        if file.trouble is None:
+            try:
+                self.write(file, self.piece(job, data), job.offset)
+            except (Refused, OSError) as trouble:
+                file.trouble = trouble
+        if file.is_planned and not file.waiting:
+            self.finish(file)
+
+    def piece(self, job, data):
+        place = job.place
+        if not isinstance(data, Refused):
+            found = data[place.offset:place.offset + place.length]
+            if blake2b(found) == job.digest:
+                return found
+        return self.trees.blobs.read(DATA, job.digest, place.length)
+
+    def write(self, file, piece, offset):
+        descriptor = self.open(file)
+        self.bytes += len(piece)
+        while piece:
+            count = os.pwrite(descriptor, piece, offset)
+            piece, offset = piece[count:], offset + count
+
+    def open(self, file):
+        """The descriptor of a file that is being written; the last hundred stay open."""
+        if file.descriptor >= 0:
+            self.writing.move_to_end(file)
+            return file.descriptor
+        flags = os.O_RDWR | os.O_NOFOLLOW | os.O_CLOEXEC
+        if not file.is_made:
+            flags |= os.O_CREAT | os.O_EXCL
+        file.descriptor = os.open(
+            file.entry.name, flags, 0o600, dir_fd=self.descriptor(file.folder))
+        file.is_made = True
+        self.writing[file] = None
+        if len(self.writing) > 100:
+            self.close(next(iter(self.writing)))
+        return file.descriptor
+
+    def close(self, file):
+        if file.descriptor >= 0:
+            del self.writing[file]
+            os.close(file.descriptor)
+            file.descriptor = -1
+
+    def finish(self, file):
+        """Gives a complete file its size and attributes; takes an incomplete one away."""
+        path = file.folder.path(file.entry.name)
+        try:
+            if file.trouble is None:
+                descriptor = self.open(file)
+                os.ftruncate(descriptor, file.entry.size)
+                self.set_metadata(path, file.entry, descriptor)
+                self.files += 1
+        except OSError as error:
+            file.trouble = error
+        self.close(file)
+        if file.trouble is None:
+            return
+        if file.is_made:
+            os.unlink(file.entry.name, dir_fd=self.descriptor(file.folder))
+        if isinstance(file.trouble, Refused):
+            self.lose(path, file.trouble)
+        else:
+            self.fail(path, file.trouble)
+
+    # Attributes. A user's attribute needs the right to write, so it is set while the mode is still
+    # 0600; a change of owner drops capabilities, and an ACL holds the mode, so these come later.
+
+    def set_metadata(self, path, entry, descriptor, name=None):
+        """Gives an open file or folder, or a name in the open folder, what its entry says."""
+        target = descriptor if name is None else name
+        within = {} if name is None else {"dir_fd": descriptor, "follow_symlinks": False}
+        self.set_attributes(path, entry, descriptor, name, lambda key: key.startswith(b"user."))
+        mode = self.set_owner(path, entry, target, within)
+        if entry.type != SYMLINK:
+            os.chmod(target, mode, **({} if name is None else {"dir_fd": descriptor}))
+        self.set_attributes(path, entry, descriptor, name,
+                            lambda key: not key.startswith(b"user."))
+        try:
+            os.utime(target, ns=(entry.time, entry.time), **within)
+        except OverflowError as error:
+            self.fail(path, OSError(errno.EOVERFLOW, str(error)))
+        if entry.flags and name is None:
+            late = LATE_FLAGS if entry.group is not None else 0
+            self.set_flags(path, descriptor, entry.flags & ~late)
+
+    def set_owner(self, path, entry, target, within):
+        """Sets the owner if this is root; else takes set-id bits away. Returns the mode to set."""
+        if self.is_root:
+            if 0xFFFFFFFF not in (entry.uid, entry.gid):
+                os.chown(target, entry.uid, entry.gid, **within)
+                return entry.mode
+        elif (entry.uid, entry.gid) == (os.geteuid(), os.getegid()):
+            return entry.mode
+        self.not_owned += 1
+        return entry.mode & 0o1777
+
+    def set_attributes(self, path, entry, descriptor, name, is_due):
+        if entry.attributes is None:
+            return
+        target, within = descriptor, {}
+        if name is not None:
+            target = b"/proc/self/fd/%d/%s" % (descriptor, name)
+            within = {"follow_symlinks": False}
+        for key, value in read_attributes(entry.attributes):
+            if not is_due(key):
+                continue
+            where = b"%s (attribute %s)" % (path, key)
+            try:
+                if isinstance(value, tuple):
+                    value = self.trees.blobs.read(DATA, value[1], value[0])
+                os.setxattr(target, key, value, **within)
+            except Refused as trouble:
+                self.lose(where, trouble)
+            except OSError as error:
+                self.fail(where, error)
+
+    def set_flags(self, path, descriptor, flags):
+        try:
+            present = struct.unpack("I", fcntl.ioctl(descriptor, GET_FLAGS, bytes(4)))[0]
+            wanted = present & ~SETTABLE_FLAGS | flags & SETTABLE_FLAGS
+            if wanted != present:
+                fcntl.ioctl(descriptor, SET_FLAGS, struct.pack("I", wanted))
+        except OSError as error:
+            self.fail(b"%s (flags)" % path, error)
+
+    def set_late_flags(self, folder, name, flags):
+        """Immutable files cannot get further names: theirs is set when all names are there."""
+        try:
+            descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC,
+                                 dir_fd=self.descriptor(folder))
+            self.set_flags(folder.path(name), descriptor, flags)
+            os.close(descriptor)
+        except OSError as error:
+            self.fail(folder.path(name), error)
+
+
+# -- Verifying ------------------------------------------------------------------------------------
+
+
+class Survey:
+    """Proves that all which snapshots need is there, each tree once."""
+
+    def __init__(self, trees, damage):
+        self.trees, self.damage = trees, damage
+        self.known = {}  # of each tree: how deep it is, and how long its longest path
+
+    def run(self, snapshot):
+        stack = [[snapshot.tree, b"", 0, 0, (0, 0)]]
+        if snapshot.tree in self.known:
+            return
+        while stack:
+            digest, name, number, place, reach = state = stack[-1]
+            entries, is_last, trouble = page_or_trouble(self.trees, digest, number)
+            if trouble:
+                self.report(snapshot, stack, b"", trouble)
+            for entry in itertools.islice(entries, place, None):
+                place += 1
+                below = (0, 0)
+                if entry.type == DIRECTORY:
+                    below = self.known.get(entry.subtree)
+                    if below is None and len(stack) < DEPTH_LIMIT:
+                        state[2:] = number, place, reach
+                        stack.append([entry.subtree, entry.name, 0, 0, (0, 0)])
+                        break
+                    below = joined(entry.name, below or (DEPTH_LIMIT, 0))
+                else:
+                    below = (0, len(entry.name))
+                    self.check(snapshot, stack, entry)
+                reach = (max(reach[0], below[0]), max(reach[1], below[1]))
+            if stack[-1] is not state:
+                continue
+            if not is_last:
+                state[2:] = number + 1, 0, reach
+                continue
+            self.known[digest] = reach
+            stack.pop()
+            if stack:
+                below, above = joined(name, reach), stack[-1][4]
+                stack[-1][4] = (max(above[0], below[0]), max(above[1], below[1]))
+            elif reach[0] >= DEPTH_LIMIT or reach[1] > PATH_LIMIT:
+                self.report(snapshot, [], b"", "a path has more than %d bytes, or more than %d "
+                            "folders lie in one another" % (PATH_LIMIT, DEPTH_LIMIT))
+
+    def check(self, snapshot, stack, entry):
+        """Holds that each blob of an entry is in a pack that is there."""
+        try:
+            for length, digest in self.trees.pieces(entry):
+                self.find(digest, length)
+            for _, value in read_attributes(entry.attributes) if entry.attributes else ():
+                if isinstance(value, tuple):
+                    self.find(value[1], value[0])
+        except Refused as trouble:
+            self.report(snapshot, stack, entry.name, trouble)
+
+    def find(self, digest, length):
+        if digest is not None and next(self.trees.blobs.places(DATA, digest, length), None) is None:
+            raise Refused("blob %s of %d bytes is in no sound pack" % (digest.hex(), length))
+
+    def report(self, snapshot, stack, name, trouble):
+        path = b"/".join(filter(None, [state[1] for state in stack] + [name]))
+        self.damage("snapshot %s: %s: %s" % (snapshot.id[:16], shown(path) or "the root", trouble))
+
+
+def joined(name, below):
+    """The reach of a folder's name in front of what its tree reaches."""
+    return below[0] + 1, len(name) + (1 + below[1] if below[1] else 0)
+
+
+class PackCheck:
+    """Reads packs whole and holds them against their names, contents and the index."""
+
+    def __init__(self, blobs, without_index, damage):
+        self.blobs, self.damage, self.repository = blobs, damage, blobs.repository
+        self.indexed = {}  # of each pack: the tables that have it, with the numbers of its entries
+        for table in () if without_index else blobs.tables:
+            for pack, numbers in table.entries_by_pack():
+                self.indexed.setdefault(table.pack_id(pack), []).append((table, pack, numbers))
+
+    def run(self, pack_id):
+        try:
+            with StoredFile(self.repository.pack_path(pack_id)) as file:
+                if file.hash().hex() != pack_id:
+                    self.damage("pack %s: its bytes do not have the hash that is its name"
+                                % pack_id)
+                frames, contents = self.end_of(pack_id, file)
+                if frames:
+                    self.check_frames(pack_id, file, frames, contents)
+        except Refused as trouble:
+            self.damage("pack %s: %s" % (pack_id, trouble))
+
+    def end_of(self, pack_id, file):
+        """The frames with blobs, and the contents: the pack's own, or what an index says of it."""
+        try:
+            frames = read_seek_table(file)
+            last = decode_alone(self.repository, file, frames[-1])
+            contents = read_contents(last, frames)
+            read_members(last, True)
+            self.compare(pack_id, frames, contents)
+            return frames[:-1], contents
+        except Refused as trouble:
+            self.damage("pack %s: %s" % (pack_id, trouble))
+        for table, pack, numbers in self.indexed.get(pack_id, ()):
+            frames = [table.frame(pack, number) for number in range(table.frame_counts[pack])]
+            entries = [table.entry(number) for number in numbers]
+            return frames[:-1], b"".join(sorted(entries, key=lambda entry: (
+                ENTRY.unpack(entry)[2], ENTRY.unpack(entry)[5])))
+        return [], b""
+
+    def compare(self, pack_id, frames, contents):
+        """Holds that the index says of a pack what its contents say."""
+        found = {contents[at:at + 48] for at in range(0, len(contents), 48)}
+        for table, pack, numbers in self.indexed.get(pack_id, ()):
+            if [table.frame(pack, n) for n in range(table.frame_counts[pack])] != frames:
+                raise Refused("an index has other frames than its seek table")
+            for number in numbers:
+                entry = table.entry(number)
+                if entry not in found:
+                    raise Refused("an index says of blob %s what its contents do not"
+                                  % entry[:32].hex())
+
+    def check_frames(self, pack_id, file, frames, contents):
+        entries = {}
+        for entry in ENTRY.iter_unpack(contents):
+            entries.setdefault(entry[2], []).append(entry)
+        try:
+            for frame in frames:
+                check_frame_head(file, frame)
+            decoding = Decoding(self.repository.zstd, file, frames)
+            found = [trouble for frame, data in decoding
+                     for trouble in self.frame_troubles(frame, data, entries)]
+            if decoding.ended_well:
+                return self.report(pack_id, found)
+        except Refused:
+            pass
+        for frame in frames:
+            try:
+                data = decode_alone(self.repository, file, frame)
+                found = list(self.frame_troubles(frame, data, entries))
+            except Refused as trouble:
+                found = [(str(trouble), frame.number, entry[5])
+                         for entry in entries.get(frame.number, [(0,) * 7])]
+            self.report(pack_id, found)
+
+    def report(self, pack_id, found):
+        for text in dict.fromkeys(trouble[0] for trouble in found):
+            self.damage("pack %s: %s" % (pack_id, text))
+        self.blobs.bad.update((pack_id, frame, offset) for _, frame, offset in found)
+
+    def frame_troubles(self, frame, data, entries):
+        """What is wrong in a decoded frame: (sentence, frame, offset)."""
+        try:
+            members = iter(read_members(data, False))
+        except Refused as trouble:
+            yield str(trouble), frame.number, -1
+            return
+        begin = end = 0
+        for digest, _, number, kind, _, offset, length in entries.get(frame.number, ()):
+            while offset >= end and (begin, end) != (FRAME_LIMIT, FRAME_LIMIT + 1):
+                begin, end = next(members, (FRAME_LIMIT, FRAME_LIMIT + 1))
+            if not begin <= offset <= offset + length <= end:
+                yield "frame %d: a blob does not lie in one member" % number, number, offset
+            if blake2b(data[offset:offset + length]) != digest:
+                yield ("frame %d: blob %s of kind %s has other bytes than its name says"
+                       % (number, digest.hex(), KINDS[kind]), number, offset)
+
+
+def verify(repository, blobs, options, damage):
+    """Holds packs, indexes and snapshots against each other. Returns what was looked at."""
+    present = set(repository.packs())
+    blobs.present = present
+    named = {table.pack_id(pack): table.pack_size(pack)
+             for table in blobs.tables for pack in range(len(table.frame_counts))}
+    for pack_id, size in sorted(named.items()):
+        if pack_id not in present:
+            damage("pack %s: an index names it, and it is not there" % pack_id)
+        elif os.lstat(repository.pack_path(pack_id)).st_size != size:
+            damage("pack %s: it has another size than an index says" % pack_id)
+    for pack_id in sorted(present - set(named)):
+        say("note", "pack %s is in no index: an unfinished run's, or --without-index is needed"
+            % pack_id)
+    if options.read_data:
+        check = PackCheck(blobs, options.without_index, damage)
+        for pack_id in sorted(present):
+            check.run(pack_id)
+    survey = Survey(Trees(blobs), damage)
+    snapshots = read_snapshots(repository, damage)
+    for snapshot in snapshots:
+        survey.run(snapshot)
+    return "%d snapshots, %d folders, %d packs%s" % (
+        len(snapshots), len(survey.known), len(present),
+        ", all data read" if options.read_data else "; --read-data reads the packs, too")
+
+
+# -- Commands -------------------------------------------------------------------------------------
+
+
+class Damage:
+    """Names what is damaged as it is found, and counts it."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, text):
+        self.count += 1
+        say("damaged", text)
+
+
+def readable(size):
+    """A number of bytes for people."""
+    if size < KIB:
+        return "%d B" % size
+    for unit in ("KiB", "MiB", "GiB", "TiB"):
+        size /= 1024
+        if size < 1024 or unit == "TiB":
+            return "%.1f %s" % (size, unit)
+
+
+def put(line):
+    sys.stdout.buffer.write(line.encode("utf-8", "backslashreplace") + b"\n")
+
+
+def run_list(repository, options, damage):
+    snapshots = read_snapshots(repository, damage)
+    put("%-16s  %-25s  %-20s  %10s  %10s" % ("snapshot", "time", "host", "files", "size"))
+    for snapshot in snapshots:
+        put("%-16s  %-25s  %-20s  %10d  %10s" % (
+            snapshot.id[:16], shown(snapshot.text("time").encode()[:25]),
+            shown(snapshot.text("host").encode()[:20]), snapshot.total("files"),
+            readable(snapshot.total("bytes"))))
+
+
+def run_verify(repository, options, damage):
+    blobs = Blobs(repository, options.without_index, damage)
+    told = verify(repository, blobs, options, damage)
+    put("%s: %s" % (told, "%d damages found" % damage.count if damage.count else "sound"))
+
+
+def chosen(repository, options, damage):
+    """The trees, and what SNAP[:PATH] names: its entry and, for a folder, its tree."""
+    name, _, path = os.fsencode(options.what).partition(b":")
+    snapshot = find_snapshot(repository, name.decode("ascii", "replace"), damage)
+    trees = Trees(Blobs(repository, options.without_index, damage))
+    try:
+        return (trees, path.strip(b"/"), *find_path(trees, snapshot.tree, path))
+    except Refused as trouble:
+        damage("snapshot %s: %s" % (snapshot.id[:16], trouble))
+        raise Failure("%s cannot be found in the snapshot" % shown(path or b"/"),
+                      "--without-index makes the index anew from the packs") from None
+
+
+def run_ls(repository, options, damage):
+    trees, path, entry, tree = chosen(repository, options, damage)
+    if tree is None:
+        put_entry(path, entry, options)
+        return
+    for event, folder, what in walk(trees, tree, Folder(None, path)):
+        if event == LOST:
+            damage("%s: %s" % (shown(folder.path()) or "the root", what))
+        elif event == ENTER:
+            put_entry(folder.path(), what, options)
+        elif event == MEET:
+            put_entry(folder.path(what.name), what, options)
+
+
+def put_entry(path, entry, options):
+    if options.null:
+        sys.stdout.buffer.write(path + b"\0")
+        return
+    size = "%d, %d" % (entry.major, entry.minor) if entry.type in (CHARACTER, BLOCK) \
+        else str(entry.size)
+    target = " -> " + shown(entry.target) if entry.type == SYMLINK else ""
+    try:
+        moment = datetime.datetime(1970, 1, 1) + datetime.timedelta(seconds=entry.seconds)
+        time = moment.strftime("%Y-%m-%dT%H:%M:%SZ")
+    except OverflowError:
+        time = "@%d" % entry.seconds
+    put("%s %5d %5d %12s %s %s%s" % (stat.filemode(TYPE_BITS[entry.type] | entry.mode), entry.uid,
+                                     entry.gid, size, time, shown(path), target))
+
+
+def run_restore(repository, options, damage):
+    trees, path, entry, tree = chosen(repository, options, damage)
+    target = os.path.abspath(os.fsencode(options.to))
+    if os.path.realpath(target).startswith(os.path.realpath(repository.path) + b"/"):
+        raise Failure("%s lies in the repository" % shown(target), "name a folder beside it")
+    os.umask(0o077)
+    try:
+        restore = begin_restore(trees, tree, target, damage)
+        if tree is None:
+            entry.name, entry.group = os.path.basename(target), None
+            restore.meet(Folder(None, b""), entry)
+            restore.end()
+        else:
+            restore.run(tree, Folder(None, b""), entry)
+    except OSError as error:
+        raise Failure("%s: %s" % (shown(target), error.strerror)) from None
+    put("%d entries restored, %s in %d files" % (
+        restore.entries - restore.troubles, readable(restore.bytes), restore.files))
+    if restore.not_owned:
+        say("note", "%d entries belong to who runs this: only root can restore owners"
+            % restore.not_owned)
+    return PARTLY if restore.troubles else DONE
+
+
+def begin_restore(trees, tree, target, damage):
+    """Makes the folder that is restored into, or finds the one that a single entry goes to."""
+    if tree is None:
+        if os.path.lexists(target):
+            raise Failure("%s is already there" % shown(target), "name a new file")
+        return Restore(trees, os.path.dirname(target), damage)
+    if not os.path.lexists(target):
+        os.mkdir(target, 0o700)
+    elif not os.path.isdir(target) or os.listdir(target):
+        raise Failure("%s is there and not an empty folder" % shown(target), "name a new folder")
+    for key in ("system.posix_acl_default", "system.posix_acl_access"):
+        try:
+            os.removexattr(target, key)  # what the folder above it hands down is not in the tree
+        except OSError:
+            pass
+    return Restore(trees, target, damage)
+
+
+EXAMPLES = """examples:
+  recover.py /mnt/backup list
+  recover.py /mnt/backup verify --read-data
+  recover.py /mnt/backup ls latest
+  recover.py /mnt/backup restore latest --to /tmp/all
+  recover.py /mnt/backup restore 3f9c:apps/org.example.Notes/data --to /tmp/notes
+
+exit codes: 0 done, 1 failed, 2 wrong usage, 3 something could not be set or made by this user
+on this file system, 13 damage was found: all that is not damaged was restored.
+
+recover.py reads what docs/repository-format.md of sandboxctl describes. Do not run a copy that lies
+in a repository which others can write to: take it from sandboxctl's sources, or use sandboxctl.
+"""
+
+
+def arguments():
+    parser = argparse.ArgumentParser(
+        prog="recover.py", epilog=EXAMPLES, formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Reads a repository of sandboxctl without sandboxctl. Needs the program zstd.")
+    parser.add_argument("repository", metavar="REPO", help="the repository's folder")
+    parser.add_argument("--without-index", action="store_true",
+                        help="find blobs by the ends of the packs, not by the index objects")
+    parser.add_argument("--zstd", metavar="PROGRAM", default="zstd",
+                        help="the zstd to use (default: the one in PATH)")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
+
+    commands.add_parser("list", help="the snapshots, the oldest first").set_defaults(run=run_list)
+
+    command = commands.add_parser(
+        "verify", help="hold snapshots, trees, indexes and packs against each other")
+    command.add_argument("--read-data", action="store_true",
+                         help="read the packs, too: each byte is held against a hash")
+    command.set_defaults(run=run_verify)
+
+    command = commands.add_parser("ls", help="what is in a snapshot")
+    what = "`latest` or the beginning of an id; after a colon, a path in it"
+    command.add_argument("what", metavar="SNAP[:PATH]", help=what)
+    command.add_argument("-0", "--null", action="store_true",
+                         help="paths only, as they are, each ended by a NUL")
+    command.set_defaults(run=run_ls)
+
+    command = commands.add_parser(
+        "restore", help="bring back a snapshot, or a file or folder of it",
+        description="What SNAP[:PATH] names becomes DIR. Owners, devices and attributes of the "
+                    "system are restored for root only.")
+    command.add_argument("what", metavar="SNAP[:PATH]", help=what)
+    command.add_argument("--to", metavar="DIR", required=True,
+                         help="a folder that is new or empty; a new file if PATH is one")
+    command.set_defaults(run=run_restore)
+    return parser.parse_args()
+
+
+def main():
+    options = arguments()
+    damage = Damage()
+    try:
+        if options.command != "list" and shutil.which(options.zstd) is None:
+            raise Failure("there is no program %s" % options.zstd,
+                          "install the package zstd, or name it by --zstd")
+        code = options.run(Repository(options.repository, options.zstd), options, damage)
+        sys.stdout.flush()
+    except Failure as failure:
+        say("error", failure.args[0])
+        if len(failure.args) > 1:
+            say("hint", failure.args[1])
+        code = FAILED
+    except KeyboardInterrupt:
+        say("error", "interrupted; what was being written is incomplete")
+        code = INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = FAILED
+    return DAMAGED if damage.count and code not in (INTERRUPTED,) else code or DONE
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,145 @@
+#!/usr/bin/env python3
+"""Backs up a changing folder for some minutes and kills the program at random moments.
+
+usage: soak.py PROGRAM [MINUTES]
+
+Each round changes a folder, backs it up, and as often as not kills that with SIGKILL. Then
+`check --read-data` must find nothing, every snapshot that there was must still be there, and a
+snapshot chosen by chance must restore as the folder was when it was made. The seed is printed;
+SANDBOXCTL_SEED makes the same changes again (the moments of the kills depend on the machine, too).
+The folder of a run that fails is kept.
+"""
+
+import filecmp
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+
+class Soak:
+    """One run: the program, its folder, and a copy of the source for each snapshot."""
+
+    def __init__(self, program, folder, chance):
+        self.program, self.folder, self.chance = program, folder, chance
+        self.source = folder / "tree"
+        self.source.mkdir()
+        self.known = {}
+        self.kills = self.rounds = 0
+        self.duration = 0.3
+        self.run("init", "repo", "--plain")
+
+    def start(self, *words):
+        environment = {"HOME": str(self.folder), "PATH": os.environ["PATH"], "TZ": "UTC"}
+        return subprocess.Popen([self.program, *words], cwd=self.folder, env=environment,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *words):
+        process = self.start(*words)
+        output, errors = process.communicate()
+        if process.returncode != 0:
+            raise SystemExit(f"soak: error: {' '.join(words)} ended with {process.returncode}\n"
+                             f"{output}{errors}")
+        return output
+
+    def change(self):
+        """Writes, rewrites and removes files; some large, some in folders of their own."""
+        for _ in range(self.chance.randint(1, 200)):
+            folder = self.source / f"folder {self.chance.randint(0, 20)}"
+            path = folder / f"file {self.chance.randint(0, 60)}"
+            if path.exists() and self.chance.random() < 0.2:
+                path.unlink()
+                continue
+            folder.mkdir(exist_ok=True)
+            path.write_bytes(self.chance.randbytes(self.chance.randint(0, 20_000)))
+        if self.chance.random() < 0.5:
+            size = self.chance.randint(1, 6_000_000)
+            large = self.source / f"large {self.chance.randint(0, 3)}"
+            large.write_bytes(self.chance.randbytes(size))
+
+    def snapshots(self):
+        lines = self.run("snapshots", "--json", "--repo", "repo").splitlines()
+        return [json.loads(line)["id"] for line in lines]
+
+    def backup(self):
+        """Backs up, and kills that now and then."""
+        process = self.start("backup", "--layout", "folder", "--root", "tree", "--repo", "repo",
+                             "--quiet")
+        began = time.monotonic()
+        if self.chance.random() < 0.6:
+            try:
+                process.communicate(timeout=self.chance.uniform(0.001, self.duration))
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+        _, errors = process.communicate()
+        if process.returncode == -signal.SIGKILL:
+            self.kills += 1
+        elif process.returncode == 0:
+            self.duration = max(0.05, time.monotonic() - began)
+        else:
+            raise SystemExit(f"soak: error: backup ended with {process.returncode}\n{errors}")
+
+    def verify(self):
+        """Nothing is damaged, nothing is gone, and one of the snapshots restores."""
+        self.run("check", "--read-data", "--quiet", "--repo", "repo")
+        listed = self.snapshots()
+        gone = set(self.known) - set(listed)
+        if gone:
+            raise SystemExit(f"soak: error: snapshots are gone: {sorted(gone)}")
+        for snapshot in set(listed) - set(self.known):
+            self.known[snapshot] = self.folder / "copies" / snapshot
+            shutil.copytree(self.source, self.known[snapshot])
+        if not listed:
+            return
+        chosen = self.chance.choice(listed)
+        back = self.folder / "back"
+        self.run("restore", f"{chosen}:folders/tree", "--to", "back", "--repo", "repo", "--quiet")
+        differences = compare(self.known[chosen], back)
+        if differences:
+            raise SystemExit(f"soak: error: {chosen} restores otherwise: {differences[:5]}")
+        shutil.rmtree(back)
+
+    def round(self):
+        self.rounds += 1
+        self.change()
+        self.backup()
+        self.verify()
+
+
+def compare(wanted, found):
+    """The paths that are not the same in two folders."""
+    pair = filecmp.dircmp(wanted, found)
+    _, mismatched, failed = filecmp.cmpfiles(wanted, found, pair.common_files, shallow=False)
+    paths = pair.left_only + pair.right_only + mismatched + failed + pair.common_funny
+    for name in pair.common_dirs:
+        paths += [f"{name}/{path}" for path in compare(wanted / name, found / name)]
+    return paths
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: soak.py PROGRAM [MINUTES]")
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    end = time.monotonic() + 60 * float(sys.argv[2] if len(sys.argv) > 2 else 10)
+    seed = int(os.environ.get("SANDBOXCTL_SEED") or random.randrange(1 << 32))
+    print(f"soak: seed {seed} (SANDBOXCTL_SEED={seed} makes its changes again)", flush=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-soak-"))
+    try:
+        soak = Soak(program, folder, random.Random(seed))
+        while time.monotonic() < end:
+            soak.round()
+    except BaseException:
+        print(f"soak: kept: {folder}", file=sys.stderr)
+        raise
+    shutil.rmtree(folder)
+    print(f"soak: {soak.rounds} rounds, {soak.kills} kills, {len(soak.known)} snapshots: all whole")
+
+
+if __name__ == "__main__":
+    main()
