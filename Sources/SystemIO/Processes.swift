@@ -31,15 +31,27 @@ public enum Processes {
   }
 
   /// Looks for processes that have one of some files open, mapped, or as their working folder; this
-  /// process aside.
+  /// process and those that it was started by aside: a shell may stand in the folder in question.
   public static func using(_ isMeant: (FileIdentity) -> Bool) throws(SystemError) -> Found {
     let all = try Folder.open(path: "/proc")
-    let own = try? all.target(of: "self")
+    let own = ancestors(all)
     var found = Found()
-    for name in try all.names() where name != own {
-      guard let number = name.utf8.flatMap({ Int32($0) }), let folder = try? all.folder(name)
+    for name in try all.names() {
+      guard let number = name.utf8.flatMap({ Int32($0) }), !own.contains(number),
+        let folder = try? all.folder(name)
       else { continue }
       look(at: number, folder, isMeant, &found)
+    }
+    return found
+  }
+
+  /// This process, the one that started it, and so on, but for the first of the system.
+  private static func ancestors(_ all: borrowing Folder) -> Set<Int32> {
+    var found: Set<Int32> = []
+    var next = (try? all.target(of: "self")).flatMap { $0.utf8 }.flatMap { Int32($0) }
+    while let number = next, number > 1, found.insert(number).inserted {
+      guard let folder = try? all.folder(ByteString("\(number)")) else { break }
+      next = Int32(exactly: statusNumber("PPid:", folder))
     }
     return found
   }
@@ -120,14 +132,17 @@ public enum Processes {
 
   /// Whose a process is: by its status, since the folder of one that hides itself is the
   /// superuser's.
-  private static func user(_ folder: borrowing Folder) -> UInt32 {
+  private static func user(_ folder: borrowing Folder) -> UInt32 { statusNumber("Uid:", folder) }
+
+  /// The first number behind a word in a process's status; 0 where it cannot be read.
+  private static func statusNumber(_ word: String, _ folder: borrowing Folder) -> UInt32 {
     let status = (try? folder.file("status").readToEnd(limit: 1 << 16)) ?? []
     for line in status.split(separator: UInt8(ascii: "\n"))
-    where line.starts(with: Array("Uid:".utf8)) {
-      let words = line.dropFirst(4).split { $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ") }
-      if let first = words.first, let user = UInt32(String(decoding: first, as: UTF8.self)) {
-        return user
+    where line.starts(with: Array(word.utf8)) {
+      let words = line.dropFirst(word.utf8.count).split {
+        $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ")
       }
+      return words.first.flatMap { UInt32(String(decoding: $0, as: UTF8.self)) } ?? 0
     }
     return 0
   }
