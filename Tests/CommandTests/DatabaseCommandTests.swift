@@ -118,7 +118,9 @@ import Testing
       ("secret.db", random.bytes(40_960)), ("secret.db-wal", random.bytes(20_000)),
       ("secret.db-shm", random.bytes(32_768)),
     ]
-    for (name, bytes) in files { try cli.folder.write(bytes, at: ByteString("tree").appending(name)) }
+    for (name, bytes) in files {
+      try cli.folder.write(bytes, at: ByteString("tree").appending(name))
+    }
     let outcome = try Self.backup(cli, "--strict")
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
@@ -169,7 +171,8 @@ import Testing
   /// Locked for ever by somebody who writes all the time: taken as it stands, which is said.
   @Test func aDatabaseThatNeverHoldsStillIsTakenAsItStands() throws {
     let cli = try CommandLine()
-    try cli.folder.write("SQLite format 3\0" + String(repeating: "page", count: 400_000), at: "tree/db")
+    try cli.folder.write(
+      "SQLite format 3\0" + String(repeating: "page", count: 400_000), at: "tree/db")
     try cli.folder.write("log", at: "tree/db-wal")
     try cli.folder.write("a note", at: "tree/note")
     let holder = try Holder(

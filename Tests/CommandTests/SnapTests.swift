@@ -85,7 +85,8 @@ import Testing
   @Test func explainTellsOfARevision() throws {
     let cli = try Self.system()
     for path in [
-      "apps/editor/old-revisions/41/notes.txt", cli.folder.string
+      "apps/editor/old-revisions/41/notes.txt",
+      cli.folder.string
         + "/disk/home/you/snap/editor/41/notes.txt",
     ] {
       let outcome = try cli.run(["explain", "--root", "disk/home/you/snap", path])

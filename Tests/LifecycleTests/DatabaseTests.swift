@@ -88,7 +88,7 @@ import Testing
 
   @Test func aDatabaseThatIsBusyIsTriedAgainAtTheEnd() throws {
     let rig = try Rig()
-    let pages = [UInt8](repeating: 1, count: 1 << 20)
+    let pages = [UInt8](repeating: 1, count: 4 << 20)
     try rig.folder.write(Array(Self.magic.utf8) + pages, at: "tree/a busy one")
     try rig.folder.write("log", at: "tree/a busy one-wal")
     for number in 0..<300 { try rig.folder.write("\(number)", at: ByteString("tree/b\(number)")) }
@@ -96,7 +96,7 @@ import Testing
     let writer = try BusyWriter(rig.folder.path("tree/a busy one"))
     defer { writer.stop() }
     // It is read for a third of a second, in which the writer gets its turn on any machine.
-    let slowly = Faults.Plan(pausing: 0.02, afterReading: 64 << 10)
+    let slowly = Faults.Plan(pausing: 0.005, afterReading: 64 << 10)
     let report = try Faults.inject(slowly) {
       try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
     }

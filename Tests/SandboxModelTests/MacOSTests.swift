@@ -127,12 +127,18 @@ struct MacOSDisk {
     let disk = try disk()
     let device = try disk.find()
     let places = [
-      ("Users/you/Library/Containers/com.example.notes/Data/Documents/letter",
-        "apps/com.example.notes/data/Documents/letter"),
-      ("Users/you/Library/Group Containers/group.com.example/shared.db",
-        "groups/group.com.example/shared.db"),
-      ("Users/you/Applications/Bare.app/Contents/Info.plist",
-        "apps/com.example.bare/bundle/Bare.app/Contents/Info.plist"),
+      (
+        "Users/you/Library/Containers/com.example.notes/Data/Documents/letter",
+        "apps/com.example.notes/data/Documents/letter"
+      ),
+      (
+        "Users/you/Library/Group Containers/group.com.example/shared.db",
+        "groups/group.com.example/shared.db"
+      ),
+      (
+        "Users/you/Applications/Bare.app/Contents/Info.plist",
+        "apps/com.example.bare/bundle/Bare.app/Contents/Info.plist"
+      ),
       ("Applications/Notes.app", "apps/com.example.notes/bundle/Notes.app"),
     ]
     for (real, logical) in places {

@@ -96,7 +96,8 @@ struct SnapSystem {
     try system.snap("editor", ["1"], current: "1", in: "copy/snap")
     try system.snap("editor", ["1"], current: "1", in: "var/snap")
     try system.snap("editor", ["1"], current: "1", in: "root/snap")
-    #expect(try system.find("copy").logicalPrefixes == ["apps/editor/data", "apps/editor/revision"])
+    #expect(
+      try system.find("copy").logicalPrefixes == ["apps/editor/data", "apps/editor/revision"])
     #expect(try system.find("root/snap").containers.count == 4)
     let said = DeviceFinder(machineID: "m", systemRoot: system.folder.path)
     #expect(try said.find(system.folder.path("copy")).containers.count == 4)
@@ -132,10 +133,11 @@ struct SnapSystem {
   }
 
   /// Where nothing says which revision is in use none is taken for an old one.
-  @Test(arguments: [
-    (nil, Finding.Code.contradiction), ("43", .danglingLink), ("../other/42", .danglingLink),
-    ("common", .danglingLink), ("loop", .danglingLink), ("/nowhere/editor/43", .danglingLink),
-  ] as [(String?, Finding.Code)])
+  @Test(
+    arguments: [
+      (nil, Finding.Code.contradiction), ("43", .danglingLink), ("../other/42", .danglingLink),
+      ("common", .danglingLink), ("loop", .danglingLink), ("/nowhere/editor/43", .danglingLink),
+    ] as [(String?, Finding.Code)])
   func whatNothingTellsIsKept(current: String?, code: Finding.Code) throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42", "40.old"], current: current)
@@ -238,7 +240,8 @@ struct SnapSystem {
     try system.folder.file("home/you/.var/app/org.example.App/data/x", "x")
     let device = try system.find("home/you")
     #expect(device.layout == .flatpak)
-    #expect(device.findings(.anotherLayout).map(\.reason).first?.contains("'--layout snap'") == true)
+    #expect(
+      device.findings(.anotherLayout).map(\.reason).first?.contains("'--layout snap'") == true)
     #expect(try system.find("home/you", layout: .snap).findings.isEmpty)
   }
 

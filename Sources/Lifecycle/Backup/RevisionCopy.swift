@@ -42,7 +42,9 @@ struct RevisionCopy {
   func file(
     _ index: Int, of folder: Int, in scan: borrowing ContainerScan, _ known: KnownEntry
   ) -> CopiedFile? {
-    guard let found = child(index, of: folder, in: scan), let stored = known.entry else { return nil }
+    guard let found = child(index, of: folder, in: scan), let stored = known.entry else {
+      return nil
+    }
     let (status, original) = (scan.entries[index].status, original.entries[found].status)
     guard ChangeRules.looksCopied(status, from: original, known, inUseSince: start) else {
       return nil

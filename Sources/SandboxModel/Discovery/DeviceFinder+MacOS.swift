@@ -16,7 +16,9 @@ extension DeviceFinder {
       if system != home.path, let folder = survey.outside(path) {
         finder.lookAtBundles(in: folder, as: path, &survey)
       }
-      if let root = survey.outside(system) { facts.version = survey.systemVersion(in: root).version }
+      if let root = survey.outside(system) {
+        facts.version = survey.systemVersion(in: root).version
+      }
     }
     var drafts = finder.drafts
     Identification.identify(&drafts, &survey)

@@ -61,7 +61,9 @@ public struct DeviceFinder: Sendable {
     case .flatpakApps: flatpak(folder, home: try home(of: asked))
     case .flatpakHome: try flatpak(home: folder, asked: asked)
     case .snapFolder:
-      snap(folder, home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]))
+      snap(
+        folder,
+        home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]))
     case .snapHome(let name): try snap(home: folder, name)
     case .macOSHome: macOS(folder)
     case .macOSContainers(let home): macOS(try Folder.open(path: home))
@@ -96,7 +98,8 @@ extension Device {
       device.findings.append(
         Finding(
           .note, .anotherLayout, root,
-          "the folder has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"))
+          "the folder has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"
+        ))
     }
     device.findings.sort()
     return device

@@ -30,7 +30,8 @@ struct LogicalNaming {
       kind: draft.kind, identifier: draft.identifier, identification: draft.identification,
       owner: draft.owner, path: draft.path, absolutePath: draft.absolutePath,
       member: draft.member, uuid: draft.ownName, revision: draft.revision,
-      inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid, bundleFolder: draft.bundle?.folder, logical: logical,
+      inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
+      bundleFolder: draft.bundle?.folder, logical: logical,
       isReadable: draft.isReadable)
   }
 

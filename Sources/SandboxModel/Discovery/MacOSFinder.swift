@@ -87,7 +87,9 @@ struct MacOSFinder {
 
 extension MacOSFinder {
   /// Looks at a folder of apps, after the containers; extensions' containers become known as such.
-  mutating func lookAtBundles(in applications: borrowing Folder, as path: ByteString, _ survey: inout Survey) {
+  mutating func lookAtBundles(
+    in applications: borrowing Folder, as path: ByteString, _ survey: inout Survey
+  ) {
     let wanted = Set(drafts.compactMap { $0.metadata?.identifier ?? $0.named })
     for name in survey.folders(ending: ".app", in: applications, as: path) {
       let here = path.appending(name)

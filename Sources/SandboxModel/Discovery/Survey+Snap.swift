@@ -14,7 +14,8 @@ extension Survey {
     guard let folder = outside(mounts) else { return [:] }
     var snaps: [BundleIdentifier: InstalledSnap] = [:]
     for name in names(in: folder, as: mounts) {
-      guard let identifier = BundleIdentifier(name), let home = inner([name], of: folder, as: mounts)
+      guard let identifier = BundleIdentifier(name),
+        let home = inner([name], of: folder, as: mounts)
       else { continue }
       snaps[identifier] = snap(identifier, in: home, as: mounts.appending(name))
     }
