@@ -61,7 +61,7 @@ public struct BackupOperation {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
     let contents = StoredContents(session: session, reader: try? repository.beginReading())
-    let known = trees.map { TreeComparison.make($0, state, links, contents) }
+    let known = trees.map { TreeComparison.make($0, among: trees, state, links, contents) }
     links.lead(trees, known)
     try checkSpace(SpaceCheck(trees, known, links), state, earlier)
     return BackupRun(trees, known, links, session, state, request)
