@@ -14,6 +14,8 @@ struct TreeComparison {
   /// The revision that a refresh copied, where the tree is of one that it made.
   private var original: RevisionCopy?
   private var known: KnownTree
+  /// A bundle that is where it was not, and may be as it was.
+  private var bundle: SameBundle?
   /// Folders of which no entry came or went.
   private var complete: Set<Int32> = []
   /// What is known of files that may belong to a database.
@@ -39,10 +41,14 @@ struct TreeComparison {
     let path = tree.scan.container.logicalPrefix
     let container = state.container(path)
     let trust = contents.trust(in: container, of: state)
+    bundle = SameBundle(tree, container, contents.versions)
     add(0, container?.entry, FolderKey(container: path))
     for folder in tree.scan.entries.indices
     where tree.scan.entries[folder].childCount >= 0 { join(folder, trust) }
     joinDatabases()
+    if let bundle, bundle.isSame {
+      for (index, entry) in bundle.entries { known.renamedLinks[index] = entry }
+    }
     for folder in tree.scan.entries.indices.reversed() { close(folder) }
     if known.isWhole(0) { known.root = container }
   }
@@ -74,11 +80,15 @@ struct TreeComparison {
       if entry.status.kind == .directory {
         original?.enter(Int(child), of: folder, in: tree.scan)
         add(Int(child), match, facts.key.folder(tree.scan.name(Int(child))))
-      } else if let match {
+        continue
+      }
+      if let match {
         accept(Int(child), match, trust)
         acceptCopy(Int(child), of: folder, match, trust)
       }
+      carry(Int(child), match, trust)
     }
+    if found != children.count || found != record.count { bundle?.differ() }
     if trust == .asListed, record.tree != nil, found == children.count, found == record.count {
       complete.insert(Int32(folder))
     }
@@ -108,6 +118,17 @@ struct TreeComparison {
       trust == .asListed && !entry.isOfInterruptedRun || contents.holds(copied.stored)
     else { return }
     known.copies[Int32(index)] = copied
+  }
+
+  /// Compares an entry of a bundle that is in another folder than before.
+  private mutating func carry(_ index: Int, _ entry: KnownEntry?, _ trust: ContentTrust) {
+    guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
+    let isStored =
+      entry.map { known in
+        known.isStored && !known.isOfInterruptedRun
+          && (trust == .asListed || known.entry.map { contents.holds($0) } ?? false)
+      } ?? false
+    bundle?.take(index, tree.scan.entries[index].status, entry, isStored: isStored)
   }
 
   private mutating func take(_ index: Int, _ entry: KnownEntry) {
@@ -147,6 +168,8 @@ struct StoredContents {
   let session: WritingSession
   /// Reads lists of pieces, where the repository can be read.
   let reader: RepositoryReader?
+  /// Which bundles are of the versions that are stored.
+  var versions = BundleVersions.unknown
 
   /// How far the record of a container may be relied on.
   func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {

@@ -74,6 +74,7 @@ public struct RestoreOperation: ~Copyable {
   ) throws {
     var placement = try Placement(plan, run)
     try root.syncVolume()
+    placement.removeStrays()
     try placement.place(isStopping: isStopping)
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)

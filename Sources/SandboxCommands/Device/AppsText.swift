@@ -12,6 +12,7 @@ struct AppsText {
     try section(apps, console)
     try section(groups, console)
     try section(orphans, console)
+    try section(harbors, console)
     for system in device.systemContainers {
       try console.result("system: \(system.count) containers in \(system.path), left alone")
     }
@@ -79,6 +80,20 @@ struct AppsText {
       table.add([
         ByteString(group.logicalPrefix.components.dropFirst().first?.bytes ?? []).description,
         members.isEmpty ? "nobody known" : members.joined(separator: ", "),
+      ])
+    }
+    return table
+  }
+
+  /// Data that waits for its app.
+  private var harbors: Table {
+    var table = Table([
+      ("safe harbor for", .left), ("waits", .left), ("since", .left), ("folder", .left),
+    ])
+    for harbor in SafeHarbor.all(on: device) {
+      table.add([
+        harbor.app.description, Sizes.count(harbor.containers.count, "container"),
+        Times.text(harbor.since), harbor.path.description,
       ])
     }
     return table

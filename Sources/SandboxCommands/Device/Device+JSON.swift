@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 internal import SandboxModel
 internal import SystemIO
@@ -14,6 +15,7 @@ extension Device {
         JSON.Member("containers", .array(containers.map(\.json))),
         JSON.Member(
           "groups", .array(containers.filter { $0.kind == .group }.map { json(ofGroup: $0) })),
+        JSON.Member("safe_harbors", .array(SafeHarbor.all(on: self).map(\.json))),
         JSON.Member("system_containers", .array(systemContainers.map(\.json))),
         JSON.Member("findings", .array(findings.map(\.json))),
       ])
@@ -94,6 +96,16 @@ extension FlatpakInstallation {
 
 extension SystemContainers {
   var json: JSON { .object(JSON.path(path) + [JSON.Member("count", .integer(Int64(count)))]) }
+}
+
+extension SafeHarbor {
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("app", .text(app)), JSON.Member("since", .string(since.rfc3339)),
+        JSON.Member("containers", .array(containers.map { .string($0.description) })),
+      ] + JSON.path(path))
+  }
 }
 
 extension Finding {

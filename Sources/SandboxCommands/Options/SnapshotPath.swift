@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import Lifecycle
 internal import SystemIO
 
 /// `SNAP[:PATH]` as a command line gives it.
@@ -11,7 +12,7 @@ struct SnapshotPath {
   static let help = """
     SNAP is at least four characters of an id, latest, latest~2 for the second before it, or a time \
     as 2026-11-01 or 2026-11-01T10.30, which means the newest that was not begun after that day or \
-    minute. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
+    minute; all but an id name snapshots of a whole device. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
     data, as app/Documents, or an absolute path of the device; without it the whole snapshot is \
     meant.
     """
@@ -27,8 +28,13 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Finds the snapshot.
-  func find(in repository: Repository) throws -> StoredSnapshot { try name.find(in: repository) }
+  /// Finds the snapshot; with apps the newest is one that holds them.
+  func find(in repository: Repository, holding apps: [String] = []) throws -> StoredSnapshot {
+    try name.find(in: repository, holding: apps)
+  }
+
+  /// Whether a path stands behind the colon.
+  var hasPath: Bool { !path.isEmpty }
 
   /// The logical path in a snapshot, without a slash at either end; empty for all of it.
   func logicalPath(in snapshot: Snapshot) throws -> ByteString {
@@ -58,12 +64,28 @@ enum SnapshotName: Equatable {
     }
   }
 
-  /// Finds the snapshot.
-  func find(in repository: Repository) throws -> StoredSnapshot {
-    switch self {
-    case .place(let text): try repository.snapshot(matching: text)
-    case .before(let end, let text): try repository.newestSnapshot(before: end, named: text)
+  /// Finds the snapshot: the newest is one of the whole device, or with apps one that holds them;
+  /// those that a restore made of what it replaced are named by their ids.
+  func find(in repository: Repository, holding apps: [String] = []) throws -> StoredSnapshot {
+    let isMeant = { (snapshot: Snapshot) in
+      snapshot.reason != .preRestore
+        && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
     }
+    if !apps.isEmpty, !(try repository.snapshots().snapshots.contains { isMeant($0.snapshot) }) {
+      throw Self.noneHolds(apps)
+    }
+    return switch self {
+    case .place(let text): try repository.snapshot(matching: text, where: isMeant)
+    case .before(let end, let text):
+      try repository.newestSnapshot(before: end, named: text, where: isMeant)
+    }
+  }
+
+  private static func noneHolds(_ apps: [String]) -> LifecycleError {
+    let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
+    return LifecycleError(
+      .notFound, "cannot find \(names): no snapshot holds an app that is called so",
+      hint: "'sandboxctl snapshots show latest' lists its apps")
   }
 
   private static func isPlace(_ text: String) -> Bool {

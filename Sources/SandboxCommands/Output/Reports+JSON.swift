@@ -75,6 +75,14 @@ extension BackupReport {
   }
 }
 
+extension Scope {
+  /// The apps that a snapshot is of, null for a whole device.
+  fileprivate var json: JSON {
+    if case .apps(let apps) = self { return .array(apps.map { .string($0) }) }
+    return .null
+  }
+}
+
 extension StoredSnapshot {
   /// The snapshot as a line of `snapshots --json`.
   var json: JSON {
@@ -83,7 +91,8 @@ extension StoredSnapshot {
       "host": .string(snapshot.host), "user": .string(snapshot.user),
       "device": .string(snapshot.device.identity), "layout": .string(snapshot.device.layout),
       "root": .string(snapshot.device.root.description),
-      "reason": .string(snapshot.reason.rawValue), "policy": .string(snapshot.policy.name),
+      "reason": .string(snapshot.reason.rawValue), "scope": snapshot.scope.json,
+      "policy": .string(snapshot.policy.name),
       "apps": .array(snapshot.apps.map { .string($0.identifier) }),
       "files": .integer(Int64(clamping: snapshot.totals.files)),
       "bytes": .integer(Int64(clamping: snapshot.totals.bytes)),

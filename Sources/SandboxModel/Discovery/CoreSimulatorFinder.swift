@@ -45,7 +45,7 @@ struct CoreSimulatorFinder {
       }
       return system.append(SystemContainers(path: path, count: count))
     }
-    for name in names {
+    for name in names where !OwnNames.has(name) {
       if let draft = survey.container(kind, name, in: folder, as: path.appending(name)) {
         drafts.append(draft)
       }

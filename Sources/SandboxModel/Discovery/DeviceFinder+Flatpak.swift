@@ -49,7 +49,7 @@ extension DeviceFinder {
   }
 
   /// Flatpak's installation of a home; of this user's own, where the environment says it is.
-  private static func installation(of home: ByteString) -> ByteString {
+  static func installation(of home: ByteString) -> ByteString {
     let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
     if own == home {
       if let named = Host.environment("FLATPAK_USER_DIR") { return named }

@@ -108,7 +108,7 @@ extension DeviceFinder {
     }
   }
 
-  private static func simulatorPlace(of folder: borrowing Folder) -> SimulatorPlace? {
+  static func simulatorPlace(of folder: borrowing Folder) -> SimulatorPlace? {
     if has("device.plist", in: folder), has("data", in: folder) { return .device }
     let classes: [ByteString] = ["Containers/Bundle", "Containers/Data", "Containers/Shared"]
     if classes.contains(where: { has($0, in: folder) }) { return .data }

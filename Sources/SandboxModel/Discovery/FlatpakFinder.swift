@@ -3,14 +3,12 @@ internal import SystemIO
 /// Finds the apps of a user's Flatpak: their data in `.var/app/<id>`, their settings (the overrides),
 /// and what is installed.
 struct FlatpakFinder {
-  private static let reserved: ByteString = ".sandboxctl"
-
   private(set) var drafts: [ContainerDraft] = []
   private(set) var installed: [BundleIdentifier: FlatpakApp] = [:]
 
   /// Looks at the folder of all apps' data.
   mutating func lookAtData(in apps: borrowing Folder, _ survey: inout Survey) {
-    for name in survey.names(in: apps, as: "") where name != Self.reserved {
+    for name in survey.names(in: apps, as: "") where !OwnNames.has(name) {
       if let draft = survey.container(.data, name, of: name, in: apps, as: name) {
         drafts.append(draft)
       }

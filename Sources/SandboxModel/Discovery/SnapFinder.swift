@@ -7,7 +7,6 @@ internal import SystemIO
 /// one. Where `current` does not tell, nothing says which revision holds what the user made last:
 /// then each is taken as one in use, and none is left out for being old.
 struct SnapFinder {
-  private static let reserved: ByteString = ".sandboxctl"
   private static let common: ByteString = "common"
 
   private(set) var drafts: [ContainerDraft] = []
@@ -21,7 +20,7 @@ struct SnapFinder {
   mutating func look(
     in snaps: borrowing Folder, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
   ) {
-    for name in survey.names(in: snaps, as: base) where name != Self.reserved {
+    for name in survey.names(in: snaps, as: base) where !OwnNames.has(name) {
       let path = base.isEmpty ? name : base.appending(name)
       switch survey.enter(name, in: snaps, as: path) {
       case .none: continue
