@@ -35,8 +35,8 @@ let package = Package(
       name: "BuiltinPolicies", path: "policies",
       resources: [
         .embedInCode("common.yaml"), .embedInCode("apple.yaml"), .embedInCode("ios.yaml"),
-        .embedInCode("flatpak.yaml"), .embedInCode("everything.yaml"),
-        .embedInCode("policy.schema.json"),
+        .embedInCode("flatpak.yaml"), .embedInCode("macos.yaml"), .embedInCode("snap.yaml"),
+        .embedInCode("everything.yaml"), .embedInCode("policy.schema.json"),
       ],
       swiftSettings: common),
     .target(

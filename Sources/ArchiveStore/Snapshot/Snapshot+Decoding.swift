@@ -111,7 +111,7 @@ extension DeviceRecord {
       containers: try fields.elements("containers") { field throws(StoreError) in
         ContainerRecord(
           path: try field.path("path"), uuid: field.json["uuid"]?.string,
-          realPath: try field.path("real_path"))
+          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
       })
   }
 }

@@ -91,6 +91,7 @@ extension ContainerRecord {
   fileprivate var json: JSON {
     var more: [JSON.Member] = []
     if let uuid { more.add("uuid", .string(uuid)) }
+    if let revision { more.add("revision", .string(revision)) }
     more.add("real_path", path: realPath)
     return .pathObject(path, more)
   }

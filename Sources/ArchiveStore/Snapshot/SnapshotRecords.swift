@@ -53,13 +53,18 @@ public struct ContainerRecord: Hashable, Sendable {
   /// Its logical path.
   public var path: ByteString
   public var uuid: String?
+  /// The name of the revision that it was of, where the layout has revisions.
+  public var revision: String?
   /// Its real path on the device at the time.
   public var realPath: ByteString
 
   /// Makes a record.
-  public init(path: ByteString, uuid: String? = nil, realPath: ByteString) {
+  public init(
+    path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
+  ) {
     self.path = path
     self.uuid = uuid
+    self.revision = revision
     self.realPath = realPath
   }
 }

@@ -64,7 +64,7 @@ public struct BackupOperation {
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }
-    let known = trees.map { TreeComparison.make($0, state, links, contents) }
+    let known = trees.map { TreeComparison.make($0, among: trees, state, links, contents) }
     links.lead(trees, known)
     try checkSpace(SpaceCheck(trees, known, links), state, earlier.stored)
     return BackupRun(trees, known, links, session, state, request)

@@ -58,6 +58,11 @@ struct BackupWorker: ~Copyable {
       results.add(index, try entry.encoded(), isSettled: true)
       return
     }
+    if let copied = folder.known.copies[Int32(index)],
+      let copy = try readCopy(index, copied, in: folder)
+    {
+      return try results.add(index, copy, &notes)
+    }
     let read: ReadEntry?
     do {
       read = try self.read(index, in: folder, isLate: isLate, &results, &notes)

@@ -11,6 +11,8 @@ struct TreeComparison {
   private let state: SourceState
   private let links: HardLinks
   private let contents: StoredContents
+  /// The revision that a refresh copied, where the tree is of one that it made.
+  private var original: RevisionCopy?
   private var known: KnownTree
   /// A bundle that is where it was not, and may be as it was.
   private var bundle: SameBundle?
@@ -19,11 +21,17 @@ struct TreeComparison {
   /// What is known of files that may belong to a database.
   private var files: [Int32: KnownEntry] = [:]
 
+  /// Compares a tree with what the state knows.
+  ///
+  /// - Parameter trees: all trees of the plan, old revisions among them.
   static func make(
-    _ tree: KeptTree, _ state: SourceState, _ links: HardLinks, _ contents: StoredContents
+    _ tree: KeptTree, among trees: [KeptTree], _ state: SourceState, _ links: HardLinks,
+    _ contents: StoredContents
   ) -> KnownTree {
     var comparison = TreeComparison(
       tree: tree, state: state, links: links, contents: contents,
+      original: RevisionCopy(
+        tree, among: trees, state.container(tree.scan.container.logicalPrefix)),
       known: KnownTree(entries: tree.scan.entries.count))
     if !tree.isEmpty { comparison.run() }
     return comparison.known
@@ -70,10 +78,14 @@ struct TreeComparison {
       // What an interrupted run read is in no tree yet.
       if let match, !match.isOfInterruptedRun { found += 1 }
       if entry.status.kind == .directory {
+        original?.enter(Int(child), of: folder, in: tree.scan)
         add(Int(child), match, facts.key.folder(tree.scan.name(Int(child))))
         continue
       }
-      if let match { accept(Int(child), match, trust) }
+      if let match {
+        accept(Int(child), match, trust)
+        acceptCopy(Int(child), of: folder, match, trust)
+      }
       carry(Int(child), match, trust)
     }
     if found != children.count || found != record.count { bundle?.differ() }
@@ -96,6 +108,18 @@ struct TreeComparison {
     }
   }
 
+  /// Takes what is known of the file that this one was copied from, if nothing can have changed
+  /// either since.
+  private mutating func acceptCopy(
+    _ index: Int, of folder: Int, _ entry: KnownEntry, _ trust: ContentTrust
+  ) {
+    guard let original, !known.isKnown(index), entry.isStored,
+      let copied = original.file(index, of: folder, in: tree.scan, entry),
+      trust == .asListed && !entry.isOfInterruptedRun || contents.holds(copied.stored)
+    else { return }
+    known.copies[Int32(index)] = copied
+  }
+
   /// Compares an entry of a bundle that is in another folder than before.
   private mutating func carry(_ index: Int, _ entry: KnownEntry?, _ trust: ContentTrust) {
     guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
@@ -116,10 +140,12 @@ struct TreeComparison {
   private mutating func joinDatabases() {
     for (database, companions) in tree.databases.companions {
       let members = [database] + companions
-      guard members.contains(where: { tree.isRead(Int($0), known) }) else { continue }
+      guard members.contains(where: { tree.isRead(Int($0), known) && known.copies[$0] == nil })
+      else { continue }
       for member in members {
         known.flags[Int(member)] = []
         known.renamedLinks[member] = nil
+        known.copies[member] = nil
       }
       known.companions.formUnion(companions)
       let files = files.filter { members.contains($0.key) }

@@ -54,10 +54,14 @@ struct AppsText {
 
   /// "bundle, data, 2 extensions"; an app without its bundle says so.
   private func containers(of app: App) -> String {
-    let kinds = device.containers(of: app).map(\.kind)
-    var parts = kinds.filter { $0 != .extension }.map(\.rawValue)
-    let extensions = kinds.filter { $0 == .extension }.count
-    if extensions > 0 { parts.append(Sizes.count(extensions, "extension")) }
+    let containers = device.containers(of: app)
+    var parts = containers.filter { $0.kind != .extension && $0.kind != .oldRevision }.map {
+      $0.kind.rawValue + ($0.revision.map { " \($0)" } ?? "")
+    }
+    for (kind, noun) in [(ContainerKind.extension, "extension"), (.oldRevision, "old revision")] {
+      let count = containers.count { $0.kind == kind }
+      if count > 0 { parts.append(Sizes.count(count, noun)) }
+    }
     if !app.isInstalled { parts.append("not installed") }
     return parts.joined(separator: ", ")
   }

@@ -55,7 +55,7 @@ extension Container {
         JSON.Member("id", .text(identifier?.bytes)),
         JSON.Member("identified_by", .string(identification.rawValue)),
         JSON.Member("app", .text(owner?.bytes)), JSON.Member("uuid", .text(uuid)),
-        JSON.Member("readable", .bool(isReadable)),
+        JSON.Member("revision", .text(revision)), JSON.Member("readable", .bool(isReadable)),
       ] + JSON.path(absolutePath, named: "real_path"))
   }
 }
