@@ -47,7 +47,7 @@ import Testing
   func aCrashLosesWhatCameAfterTheLastCheckpoint(_ files: Int) throws {
     let rig = try rig()
     let counters = ProgressCounters()
-    let storage = FailingStorage(rig.repository.storage) { _ in
+    let storage = WatchedStorage(rig.repository.storage) {
       counters.progress.opened >= files
     }
     let broken = try Repository.open(storage)

@@ -116,11 +116,18 @@ extension RestorePlanner {
         {
           throw Obstacle(reason: reason)
         }
-        plan.deletes.add(try totals(of: name, depth: Int(entry.depth)))
-        plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: true))
+        let totals = try totals(of: name, depth: Int(entry.depth))
+        plan.deletes.add(totals)
+        plan.deletions.append(
+          PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
+      } catch let obstacle as Obstacle {
+        plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
       } catch {
-        plan.spared.append(
-          PathRemark(path: above.appending(name), remark: RestoreReport.reason(error)))
+        // What cannot be looked through may hold what has to stay.
+        let reason = "it cannot be looked through, so it is not removed: "
+        plan.blocked.append(
+          PathRemark(
+            path: above.appending(name), remark: reason + RestoreReport.reason(error)))
       }
     }
   }
@@ -129,7 +136,7 @@ extension RestorePlanner {
     try present?.ascend(to: depth)
     var contents = PresentEntries(protected: plan.request.protected)
     try present?.withFolder { folder in
-      let status = try folder.status(name)
+      guard let status = try folder.statusIfPresent(name) else { return }
       if contents.note(status), status.kind == .directory {
         try contents.read(folder.folder(name))
       }

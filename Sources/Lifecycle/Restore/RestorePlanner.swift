@@ -12,7 +12,7 @@ extension RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
     let place = try RestorePlace.find(
       request.target, source: source, overwrite: request.overwrite)
-    var planner = RestorePlanner(RestorePlan(snapshot, request, place), reader)
+    var planner = try RestorePlanner(RestorePlan(snapshot, request, place), reader)
     try planner.run(source)
     return planner.takePlan()
   }
@@ -45,11 +45,14 @@ struct RestorePlanner: ~Copyable {
     var unseen: Set<ByteString>?
   }
 
-  init(_ plan: RestorePlan, _ reader: RepositoryReader) {
+  init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(LifecycleError) {
     self.plan = plan
     self.reader = reader
-    if let folder = try? Folder.open(path: plan.place.folder) {
-      present = FolderLadder(root: folder)
+    do throws(SystemError) {
+      present = FolderLadder(root: try Folder.open(path: plan.place.folder))
+    } catch {
+      // What cannot be looked at must not be taken for a place where nothing is.
+      guard error.isMissing else { throw LifecycleError(error) }
     }
   }
 
@@ -144,7 +147,8 @@ struct RestorePlanner: ~Copyable {
     noteLeader(number, entry, decision)
     if let lost = decision.replacedFolder {
       plan.deletes.add(lost)
-      plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: false))
+      plan.deletions.append(
+        PlannedDeletion(folder: folder, name: name, totals: lost, replacement: number))
     }
     count(number)
     return number
@@ -162,10 +166,20 @@ struct RestorePlanner: ~Copyable {
 
   private mutating func enter(_ number: Int, pathLength: Int) {
     var folder = OpenFolder(number: number, pathLength: pathLength)
-    if plan.request.deletes, plan.tree.entries[number].isMerged {
-      folder.unseen = try? present?.withFolder { folder in Set(try folder.names()) }
-    }
+    if plan.request.deletes, plan.tree.entries[number].isMerged { folder.unseen = list(number) }
     folders.append(folder)
+  }
+
+  /// The names in the target's folder in hand. Of one that cannot be listed nothing is removed, which
+  /// is said.
+  private mutating func list(_ number: Int) -> Set<ByteString>? {
+    do throws(SystemError) {
+      return try present?.withFolder { folder throws(SystemError) in Set(try folder.names()) }
+    } catch {
+      let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
+      plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: reason))
+      return nil
+    }
   }
 
   /// Leaves the folders whose paths are longer.
