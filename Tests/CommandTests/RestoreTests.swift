@@ -10,7 +10,9 @@ import Testing
   @Test func whatCannotBeListedIsNamed() throws {
     let cli = try CommandLine()
     try cli.folder.write("a", at: "tree/a")
-    for name in ["bare", "closed"] { _ = try Folder.make(path: cli.folder.path(ByteString("tree/\(name)"))) }
+    for path: ByteString in ["tree/bare", "tree/closed"] {
+      _ = try Folder.make(path: cli.folder.path(path))
+    }
     _ = try Program.run("cp", ["-a", "tree", "into"], in: cli.folder.url)
     let extras: [ByteString] = ["gone", "bare/stays", "closed/stays", "more/stays"]
     for path in extras { try cli.folder.write("extra", at: ByteString("into").appending(path)) }

@@ -9,6 +9,8 @@ public struct TreeRecord: Equatable, Sendable {
   /// Bytes of what is no folder.
   public var size: UInt64
   public var modified: Timestamp
+  /// The number of a device file.
+  public var device: UInt64
   /// What a link points to.
   public var target: ByteString?
   /// The hash of a file's bytes, the same for the same bytes in this process.
@@ -44,6 +46,7 @@ public struct TreeRecord: Equatable, Sendable {
     (user, group) = (status.user, status.group)
     size = status.kind == .directory ? 0 : status.size
     modified = status.modified
+    device = kind == .characterDevice || kind == .blockDevice ? status.specialDevice : 0
     (extents, attributes) = ([], [:])
     let present = folder.attributes(of: name)
     for key in try present.names() { attributes[key] = try present.value(of: key) }

@@ -11,7 +11,8 @@ extension BackupOperation {
   ) -> Snapshot {
     var snapshot = Snapshot(
       repository: repository.id, source: SourceIdentity.digest(of: plan.device),
-      sequence: (earlier?.snapshot.sequence ?? 0) + 1, time: Host.now(), host: Host.name,
+      sequence: (earlier?.snapshot.sequence ?? 0) + 1, time: request.now?() ?? Host.now(),
+      host: Host.name,
       user: Host.userName(Host.userID) ?? "\(Host.userID)", device: deviceRecord(),
       reason: request.reason, policy: plan.policy, tree: tree, program: request.program)
     snapshot.parent = earlier?.id

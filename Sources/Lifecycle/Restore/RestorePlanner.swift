@@ -64,7 +64,7 @@ struct RestorePlanner: ~Copyable {
       let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
       if let name = plan.place.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-        let number = add(root, named: name, in: above, hasMetadata: entry != nil)
+        let number = try add(root, named: name, in: above, hasMetadata: entry != nil)
         if let number { try walk(tree, below: number) }
       } else {
         let number = addRoot(root, hasMetadata: entry != nil)
@@ -74,7 +74,7 @@ struct RestorePlanner: ~Copyable {
     case .single(let entry):
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-      add(entry, named: plan.place.name ?? entry.name, in: above)
+      try add(entry, named: plan.place.name ?? entry.name, in: above)
     }
   }
 
@@ -112,7 +112,7 @@ struct RestorePlanner: ~Copyable {
         leave(to: max(0, path.count - entry.name.count - 1))
         guard let folder = folders.last?.number else { return .stop }
         folders[folders.count - 1].unseen?.remove(entry.name)
-        guard let number = add(entry, named: entry.name, in: folder) else { return .skip }
+        guard let number = try add(entry, named: entry.name, in: folder) else { return .skip }
         if case .directory = entry.node { enter(number, pathLength: path.count) }
         return .enter
       }
@@ -121,16 +121,21 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Adds an entry with what is to be done with it; nothing when something stands in its way.
+  ///
+  /// - Throws: `LifecycleError` when that is the target itself and cannot be looked at.
   @discardableResult
   private mutating func add(
     _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true
-  ) -> Int? {
+  ) throws(LifecycleError) -> Int? {
     let above = plan.tree.entries[folder]
     var decision = Decision(action: .create)
     if above.isMerged, present != nil {
       do {
         decision = try decide(entry, named: name, depth: Int(above.depth))
       } catch {
+        if plan.place.name != nil, folder == 0, let error = error as? SystemError {
+          throw LifecycleError(error)
+        }
         let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
         plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
         return nil
