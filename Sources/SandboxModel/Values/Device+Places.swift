@@ -21,6 +21,9 @@ extension Device {
     switch layout {
     case .coreSimulator: simulatorPlace(forNew: container.kind, uuid ?? Self.newUUID())
     case .flatpak: flatpakPlace(forNew: container)
+    // Only the platform's own program makes these as the platform wants them, when it installs the
+    // app or the app first runs; till then data waits.
+    case .macOS, .snap: nil
     case .folder: nil
     }
   }
