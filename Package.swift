@@ -76,7 +76,8 @@ let package = Package(
       dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
       path: "Benchmarks/ClassifyBench", swiftSettings: common),
     .target(
-      name: "TestSupport", dependencies: ["Codecs", "SystemIO"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
+      path: "Tests/TestSupport",
       swiftSettings: common),
     .target(name: "AllocationCount", path: "Tests/AllocationCount"),
     .testTarget(

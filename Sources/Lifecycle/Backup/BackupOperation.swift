@@ -91,13 +91,29 @@ public struct BackupOperation {
   }
 
   /// Stores the folders above the containers; gives the snapshot's tree.
+  ///
+  /// - Throws: `LifecycleError` when of all that is kept nothing could be read: a snapshot of nothing
+  ///   would be taken for the last one.
   private func storeAbove(_ run: BackupRun) throws -> TreeReference {
     var tree = LogicalTree()
+    var isNothing =
+      run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty
     for (number, known) in run.known.enumerated() {
       let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
-      if let root { tree.place(root, at: run.trees[number].scan.container.logicalPrefix) }
+      guard let root else { continue }
+      tree.place(root, at: run.trees[number].scan.container.logicalPrefix)
+      isNothing = false
     }
+    if isNothing { throw nothingToStore(run) }
     return try tree.store(run.session)
+  }
+
+  private func nothingToStore(_ run: BackupRun) -> LifecycleError {
+    let findings = run.findings
+    let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
+    return LifecycleError(
+      .failed, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      hint: "no snapshot was made; earlier ones are as they were")
   }
 
   private func fill(_ report: inout BackupReport, _ run: BackupRun, _ start: Double) {
@@ -154,7 +170,9 @@ public struct BackupOperation {
       }
       let marks = tree.scan.marks[0] ?? []
       if let root = run.assembly.root(tree.number) {
-        let isSettled = ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
+        let isSettled =
+          root.isWhole
+          && ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
         return RecordedContainer(
           path: path, status: status, note: EntryNote(isSettled: isSettled, marks: marks),
           encoded: try? root.entry.named(name).encoded(), folder: root.record)

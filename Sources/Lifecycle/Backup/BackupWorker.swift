@@ -118,11 +118,11 @@ struct BackupWorker: ~Copyable {
     return try position.withFolder { opened in try body(self, opened) }
   }
 
-  private mutating func readMetadata(_ folder: FolderInHand) throws -> FolderMetadata {
+  private mutating func readMetadata(_ folder: FolderInHand) throws -> StoredMetadata {
     try inFolder(folder) { worker, opened in
-      FolderMetadata(
-        attributes: try worker.readAttributes(opened.attributes, folder.path),
-        flags: worker.readFlags(folder.path) { () throws(SystemError) in try opened.flags() })
+      try worker.readMetadata(opened.attributes, folder.path) { () throws(SystemError) in
+        try opened.flags()
+      }
     }
   }
 

@@ -10,7 +10,7 @@ struct KnownTree: Sendable {
     let place: RecordPlace?
     let hasSamePolicy: Bool
     /// Its attributes and flags, where they are as they were.
-    var metadata: FolderMetadata?
+    var metadata: StoredMetadata?
 
     init(key: FolderKey, place: RecordPlace?, hasSamePolicy: Bool) {
       (self.key, self.place, self.hasSamePolicy) = (key, place, hasSamePolicy)

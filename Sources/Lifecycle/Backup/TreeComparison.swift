@@ -60,7 +60,7 @@ struct TreeComparison {
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[folder].status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
     {
-      facts.metadata = FolderMetadata(attributes: stored.attributes, flags: stored.flags)
+      facts.metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
     }
     known.folders[Int32(folder)] = facts
   }

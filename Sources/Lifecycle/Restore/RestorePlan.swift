@@ -82,6 +82,8 @@ struct PlannedDeletion: Sendable {
   /// The entry of the folder that it is in.
   let folder: Int
   let name: ByteString
-  /// Whether it goes by itself, and not with what takes its place.
-  let isSeparate: Bool
+  /// What it is, with all that is in it.
+  let totals: RestoreTotals
+  /// The entry that takes its place, and with which it goes; nothing where it goes by itself.
+  let replacement: Int?
 }

@@ -136,12 +136,19 @@ extension RestorePlanner {
       {
         throw Obstacle(reason: reason)
       }
-      plan.deletes.add(try totals(of: name, depth: Int(plan.tree.entries[folder].depth)))
-      plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: true))
-    } catch {
-      plan.spared.append(
-        PathRemark(path: above.appending(name), remark: RestoreReport.reason(error)))
-    }
+      let totals = try totals(of: name, depth: Int(plan.tree.entries[folder].depth))
+      plan.deletes.add(totals)
+      plan.deletions.append(
+        PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
+    } catch let obstacle as Obstacle {
+      plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
+    } catch { block(above.appending(name), error) }
+  }
+
+  /// Leaves what cannot be looked through: it may hold what has to stay.
+  private mutating func block(_ path: ByteString, _ error: any Error) {
+    let reason = "it cannot be looked through, so it is not removed: "
+    plan.blocked.append(PathRemark(path: path, remark: reason + RestoreReport.reason(error)))
   }
 
   /// Goes into a folder that the snapshot lacks, of which not all is to be removed.
@@ -157,17 +164,14 @@ extension RestorePlanner {
         action: .leave, hasMetadata: false)
       plan.tree.update(number) { $0.isMerged = true }
       planDeletions(Set(inner ?? []), in: number, isAsked: isAsked)
-    } catch {
-      let above = plan.tree.path(folder, from: plan.place.shownDepth)
-      plan.spared.append(PathRemark(path: above.appending(name), remark: error.reason))
-    }
+    } catch { block(plan.tree.path(folder, from: plan.place.shownDepth).appending(name), error) }
   }
 
   private mutating func totals(of name: ByteString, depth: Int) throws -> RestoreTotals {
     try present?.ascend(to: depth)
     var contents = PresentEntries(protected: plan.request.protected)
     try present?.withFolder { folder in
-      let status = try folder.status(name)
+      guard let status = try folder.statusIfPresent(name) else { return }
       if contents.note(status), status.kind == .directory {
         try contents.read(folder.folder(name))
       }

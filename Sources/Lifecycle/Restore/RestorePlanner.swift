@@ -20,7 +20,7 @@ extension RestorePlan {
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, _ source: SnapshotSource,
     at place: RestorePlace, from reader: RepositoryReader
   ) throws -> RestorePlan {
-    var planner = RestorePlanner(RestorePlan(snapshot, request, place), reader)
+    var planner = try RestorePlanner(RestorePlan(snapshot, request, place), reader)
     try planner.run(source)
     return planner.takePlan()
   }
@@ -63,14 +63,17 @@ struct RestorePlanner: ~Copyable {
     var hasContent = false
   }
 
-  init(_ plan: RestorePlan, _ reader: RepositoryReader) {
+  init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(LifecycleError) {
     self.plan = plan
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request.rules)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
-    if let folder = try? Folder.open(path: plan.place.folder) {
-      present = FolderLadder(root: folder)
+    do throws(SystemError) {
+      present = FolderLadder(root: try Folder.open(path: plan.place.folder))
+    } catch {
+      // What cannot be looked at must not be taken for a place where nothing is.
+      guard error.isMissing else { throw LifecycleError(error) }
     }
   }
 
@@ -82,7 +85,7 @@ struct RestorePlanner: ~Copyable {
       let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
       if let name = plan.place.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-        let number = add(root, named: name, in: above, hasMetadata: entry != nil)
+        let number = try add(root, named: name, in: above, hasMetadata: entry != nil)
         if let number { try walk(tree, below: number) }
       } else {
         let setsRoot = judge.rules?.setsRoot ?? true
@@ -93,7 +96,7 @@ struct RestorePlanner: ~Copyable {
     case .single(let entry):
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-      add(entry, named: plan.place.name ?? entry.name, in: above)
+      try add(entry, named: plan.place.name ?? entry.name, in: above)
     }
   }
 
@@ -141,7 +144,7 @@ struct RestorePlanner: ~Copyable {
     if role != .remove { folders[folders.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
     let entry = anchored(stored, at: path)
-    guard let number = add(entry, named: entry.name, in: folder.number, role: role) else {
+    guard let number = try add(entry, named: entry.name, in: folder.number, role: role) else {
       return .skip
     }
     guard entry.isFolder else { return .enter }
@@ -151,17 +154,22 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Adds an entry with what is to be done with it; nothing when something stands in its way.
+  ///
+  /// - Throws: `LifecycleError` when that is the target itself and cannot be looked at.
   @discardableResult
   mutating func add(
     _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true,
     role: RestoreRole = .whole
-  ) -> Int? {
+  ) throws(LifecycleError) -> Int? {
     let above = plan.tree.entries[folder]
     var decision = Decision(action: .create)
     if above.isMerged, present != nil {
       do {
         decision = try decide(entry, named: name, depth: Int(above.depth))
       } catch {
+        if plan.place.name != nil, folder == 0, let error = error as? SystemError {
+          throw LifecycleError(error)
+        }
         let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
         plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
         return nil
@@ -188,7 +196,8 @@ struct RestorePlanner: ~Copyable {
     noteLeader(number, entry, decision)
     if let lost = decision.replacedFolder {
       plan.deletes.add(lost)
-      plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: false))
+      plan.deletions.append(
+        PlannedDeletion(folder: folder, name: name, totals: lost, replacement: number))
     }
     if entry.node.kind == .file, above.isMerged, !folders.isEmpty {
       folders[folders.count - 1].files.append(number)
@@ -214,11 +223,21 @@ struct RestorePlanner: ~Copyable {
   ) {
     var folder = OpenFolder(number: number, pathLength: pathLength, frame: frame, isWay: isWay)
     let mayRemove = plan.request.deletes && frame.isInside || !removals.isEmpty
-    if mayRemove, plan.tree.entries[number].isMerged {
-      folder.unseen = try? present?.withFolder { folder in Set(try folder.names()) }
-    }
+    if mayRemove, plan.tree.entries[number].isMerged { folder.unseen = list(number) }
     folders.append(folder)
     addMade(in: number, frame)
+  }
+
+  /// The names in the target's folder in hand. Of one that cannot be listed nothing is removed, which
+  /// is said.
+  private mutating func list(_ number: Int) -> Set<ByteString>? {
+    do throws(SystemError) {
+      return try present?.withFolder { folder throws(SystemError) in Set(try folder.names()) }
+    } catch {
+      let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
+      plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: reason))
+      return nil
+    }
   }
 
   /// Leaves the folders whose paths are longer.

@@ -162,7 +162,12 @@ extension RepositoryReader {
       do throws(StoreError) {
         return (attribute.name, try value(of: attribute))
       } catch {
-        findings.remark(number, "attribute \(attribute.name): \(error.reason)")
+        let reason = "attribute \(attribute.name): \(error.reason)"
+        if error.kind == .damaged {
+          findings.losePart(number, reason)
+        } else {
+          findings.remark(number, reason)
+        }
         return nil
       }
     }
