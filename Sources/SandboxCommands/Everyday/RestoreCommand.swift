@@ -61,7 +61,7 @@ struct RestoreCommand: SandboxCommand {
     let place = try SnapshotPath(what)
     let mode = try overwriteMode()
     let (repository, storage) = try repository.open()
-    let stored = try place.find(in: repository)
+    let stored = try place.find(in: repository, console)
     let request = RestoreRequest(
       path: try place.logicalPath(in: stored.snapshot), target: ByteString(to), overwrite: mode,
       deletes: delete, protected: [try storage.identity()])

@@ -27,8 +27,10 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Finds the snapshot.
-  func find(in repository: Repository) throws -> StoredSnapshot { try name.find(in: repository) }
+  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
+  func find(in repository: Repository, _ console: Console) throws -> StoredSnapshot {
+    try name.find(in: repository, console)
+  }
 
   /// The logical path in a snapshot, without a slash at either end; empty for all of it.
   func logicalPath(in snapshot: Snapshot) throws -> ByteString {
@@ -58,11 +60,13 @@ enum SnapshotName: Equatable {
     }
   }
 
-  /// Finds the snapshot.
-  func find(in repository: Repository) throws -> StoredSnapshot {
+  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
+  func find(in repository: Repository, _ console: Console) throws -> StoredSnapshot {
+    let warn = { (error: StoreError) in console.warning("passed over: \(error.description)") }
     switch self {
-    case .place(let text): try repository.snapshot(matching: text)
-    case .before(let end, let text): try repository.newestSnapshot(before: end, named: text)
+    case .place(let text): return try repository.snapshot(matching: text, unreadable: warn)
+    case .before(let end, let text):
+      return try repository.newestSnapshot(before: end, named: text, unreadable: warn)
     }
   }
 
