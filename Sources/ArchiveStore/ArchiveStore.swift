@@ -16,6 +16,9 @@ public enum FormatLimit {
   public static let blob = 8 << 20
   /// Plain bytes of one frame.
   public static let frame = 16 << 20
+  /// Stored bytes of one frame: one that does not compress is a little larger than its content,
+  /// never by a 128th.
+  public static let storedFrame = frame + frame / 128
   /// Bytes of a pack's contents table.
   public static let contents = 16 << 20
   /// Bytes of a path within a snapshot.

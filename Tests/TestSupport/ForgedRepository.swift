@@ -100,7 +100,8 @@ public struct ForgedRepository {
 
   /// Writes the repository into a new folder.
   public func write(to folder: URL) throws {
-    for name in ["packs", "index", "snapshots"] {
+    let packs = (0..<256).map { "packs/\(Hex.encode([UInt8($0)]))" }
+    for name in ["condemned", "index", "leases", "pins", "snapshots"] + packs {
       try FileManager.default.createDirectory(
         at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
     }

@@ -27,7 +27,7 @@ extension IndexLayout {
       for number in pack.firstFrame..<next {
         let place = frame(number, in: bytes)
         guard place.offset >= end, place.stored > 0, place.plain > 0,
-          place.plain <= FormatLimit.frame,
+          place.plain <= FormatLimit.frame, place.stored <= FormatLimit.storedFrame,
           place.offset <= pack.size, UInt64(place.stored) <= pack.size - place.offset
         else { return "frame \(number) lies outside of its pack" }
         end = place.offset + UInt64(place.stored)

@@ -19,15 +19,23 @@ struct PackTables: Sendable {
     let contents: [UInt8]
     do {
       var decompressor = try ZstdDecompressor()
-      let plain = try decompressor.decompress(stored, limit: Int(last.plain))
-      contents = try TarReader.members(of: plain).first { isContents($0.member) }?.content ?? []
+      contents = try Self.contents(in: decompressor.decompress(stored, limit: Int(last.plain)))
     } catch { throw .codec(error, "\(path), its contents") }
     let records = try PackContents(contents, frames: frames, pack: "\(path)").records
     return PackTables(frames: frames, records: records)
   }
 
-  private static func isContents(_ member: TarMember) -> Bool {
-    member.path.elementsEqual(PackContents.memberName.bytes)
+  /// The content of the member; none when there is no such member. No member has more bytes than
+  /// the frame: those of sparse ones, which need not lie in it, could be more than any memory.
+  private static func contents(in frame: [UInt8]) throws(CodecError) -> [UInt8] {
+    var contents: [UInt8]?
+    let limits = TarReader.Limits(contentSize: frame.count, totalSize: frame.count)
+    try TarReader.forEach(in: frame.span, limits: limits) { member, content in
+      if contents == nil, member.path.elementsEqual(PackContents.memberName.bytes) {
+        contents = content
+      }
+    }
+    return contents ?? []
   }
 
   private static func loadFrames(
@@ -47,7 +55,9 @@ struct PackTables: Sendable {
     var frames: [FramePlace] = []
     var end: UInt64 = 0
     for frame in table.frames {
-      guard frame.storedSize > 0, frame.contentSize <= FormatLimit.frame else {
+      guard frame.storedSize > 0, frame.storedSize <= FormatLimit.storedFrame,
+        frame.contentSize > 0, frame.contentSize <= FormatLimit.frame
+      else {
         throw .damaged("\(path)", "its seek table has a frame that cannot be")
       }
       frames.append(

@@ -2,8 +2,10 @@ internal import Codecs
 public import SystemIO
 
 /// What a repository's snapshots hold, and what it takes to store them.
-public struct RepositoryStatistics: Sendable, Hashable {
+public struct RepositoryStatistics: Sendable {
   public var snapshots = 0
+  /// Snapshots that cannot be read, and are not counted.
+  public var unreadable: [StoreError] = []
   /// When the oldest and the newest were made; nothing without snapshots.
   public var oldest: Timestamp?
   public var newest: Timestamp?
@@ -49,7 +51,9 @@ extension Repository {
   /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index.
   public func statistics() throws(StoreError) -> RepositoryStatistics {
     var statistics = RepositoryStatistics()
-    statistics.count(try snapshots().snapshots.map(\.snapshot))
+    let listing = try snapshots()
+    statistics.unreadable = listing.damaged
+    statistics.count(listing.snapshots.map(\.snapshot))
     let inventory = try RepositoryInventory(storage)
     statistics.packs = inventory.packs.count
     statistics.packBytes = inventory.packs.values.reduce(0, +)

@@ -5,37 +5,76 @@ internal import SystemIO
 struct TreeCheck {
   private let reader: RepositoryReader
   private let index: CheckedIndex
-  private var seen: Set<TreeReference> = []
+  private var reaches: [TreeReference: Reach] = [:]
   private(set) var entries = 0
   /// Whether everything that was looked at can be restored.
   private(set) var isWhole = true
 
-  var trees: Int { seen.count }
+  var trees: Int { reaches.count }
+
+  /// How far it goes down in a tree, wherever that stands: folders, itself counted, and the bytes of
+  /// the longest path below it.
+  private struct Reach {
+    var folders = 1
+    var bytes = 0
+
+    mutating func take(_ below: Reach, name: Int) {
+      folders = max(folders, below.folders + 1)
+      bytes = max(bytes, below.bytes == 0 ? name : name + 1 + below.bytes)
+    }
+  }
+
+  /// A tree whose subfolders are being looked at.
+  private struct Open {
+    let tree: TreeReference
+    var below: [(tree: TreeReference, name: Int)] = []
+    var reach = Reach()
+  }
 
   init(_ reader: RepositoryReader, _ index: CheckedIndex) {
     self.reader = reader
     self.index = index
   }
 
-  /// Looks at a tree and all below it that was not seen before.
+  /// Looks at a snapshot's tree and all below it that was not seen before.
   mutating func check(_ root: TreeReference) throws {
-    var pending = [(tree: root, depth: 1)]
-    while let (tree, depth) = pending.popLast() {
-      guard seen.insert(tree).inserted else { continue }
-      guard depth <= FormatLimit.depth else {
-        isWhole = false
+    var open = reaches[root] == nil ? [try look(at: root)] : []
+    while var level = open.popLast() {
+      guard let next = level.below.popLast() else {
+        reaches[level.tree] = level.reach
         continue
       }
-      do {
-        try reader.forEachEntry(of: tree) { entry in
-          entries += 1
-          if case .directory(let below) = entry.node { pending.append((below, depth + 1)) }
-          if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
-        }
-      } catch let error as StoreError where error.kind == .damaged {
+      if let reach = reaches[next.tree] {
+        level.reach.take(reach, name: next.name)
+        open.append(level)
+      } else if open.count + 2 > FormatLimit.depth {
         isWhole = false
+        open.append(level)
+      } else {
+        level.below.append(next)
+        open.append(level)
+        open.append(try look(at: next.tree))
       }
     }
+    guard let reach = reaches[root] else { return }
+    if reach.folders > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
+  }
+
+  private mutating func look(at tree: TreeReference) throws -> Open {
+    var level = Open(tree: tree)
+    do {
+      try reader.forEachEntry(of: tree) { entry in
+        entries += 1
+        level.reach.bytes = max(level.reach.bytes, entry.name.count)
+        if case .directory(let below) = entry.node {
+          level.below.append((below, entry.name.count))
+        }
+        if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
+      }
+    } catch let error as StoreError where error.kind == .damaged {
+      isWhole = false
+    }
+    return level
   }
 
   /// Says why an entry, what is below it aside, cannot be restored whole; nothing when it can.

@@ -20,8 +20,7 @@ struct FrameDecoder: ~Copyable {
     let path = RepositoryLayout.pack(place.pack)
     let plain = Int(place.frame.plain)
     let stored = Int(place.frame.stored)
-    // A frame that does not compress is a little larger than its content, never by a 128th.
-    guard plain <= FormatLimit.frame, stored <= FormatLimit.frame + FormatLimit.frame / 128 else {
+    guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
       throw .damaged(path.description, "frame \(place.frameNumber) is larger than a frame may be")
     }
     let bytes = try storage.load(path, offset: place.frame.offset, count: stored)

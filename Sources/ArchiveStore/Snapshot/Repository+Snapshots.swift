@@ -62,12 +62,18 @@ extension Repository {
   /// Finds the snapshot that a text names: `latest`, `latest~2` for the second before it (both of
   /// those that `isMeant`), or at least four hexadecimal digits of an id.
   ///
+  /// `tell` gets what cannot be read where the others are looked through: the one that is meant may
+  /// be among it.
+  ///
   /// - Throws: `noSnapshot` where none is meant or several are.
   public func snapshot(
-    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true },
+    unreadable tell: (StoreError) -> Void = { _ in }
   ) throws(StoreError) -> StoredSnapshot {
     if let back = Self.stepsBack(text) {
-      let all = try snapshots().snapshots.filter { isMeant($0.snapshot) }
+      let listing = try snapshots()
+      for error in listing.damaged { tell(error) }
+      let all = listing.snapshots.filter { isMeant($0.snapshot) }
       guard back < all.count else {
         let found =
           all.isEmpty
@@ -93,9 +99,12 @@ extension Repository {
   ///
   /// - Throws: `noSnapshot` where all are later.
   public func newestSnapshot(
-    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true },
+    unreadable tell: (StoreError) -> Void = { _ in }
   ) throws(StoreError) -> StoredSnapshot {
-    let all = try snapshots().snapshots.filter { isMeant($0.snapshot) }
+    let listing = try snapshots()
+    for error in listing.damaged { tell(error) }
+    let all = listing.snapshots.filter { isMeant($0.snapshot) }
     if let found = all.last(where: { $0.snapshot.time < end }) { return found }
     guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
     throw noSnapshot(text, "the oldest is of \(oldest.snapshot.time.rfc3339)")

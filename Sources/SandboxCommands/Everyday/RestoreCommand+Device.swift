@@ -11,7 +11,7 @@ extension RestoreCommand {
     let mode = try merging.mode()
     let (repository, storage) = try repository.open()
     let reader = try repository.beginReading()
-    let (stored, path) = try what.find(in: repository, reader, apps: part.apps)
+    let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     let found = try device(of: stored.snapshot)
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },

@@ -103,7 +103,7 @@ struct RestoreCommand: SandboxCommand {
     }
     let (repository, storage) = try repository.open()
     let reader = try repository.beginReading()
-    let (stored, path) = try what.find(in: repository, reader, apps: part.apps)
+    let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     var request = RestoreRequest(
       path: try part.path(path, in: stored.snapshot), target: ByteString(to ?? ""),
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])

@@ -121,14 +121,16 @@ enum RestoreWhat {
 
   /// The snapshot, and the logical path in it.
   func find(
-    in repository: Repository, _ reader: RepositoryReader, apps: [String]
+    in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
   ) throws -> (StoredSnapshot, ByteString) {
     switch self {
     case .snapshot(let place):
-      let stored = try place.find(in: repository, holding: apps)
+      let stored = try place.find(in: repository, holding: apps, console)
       return (stored, try place.logicalPath(in: stored.snapshot))
     case .latest(let path):
-      for stored in try repository.snapshots().snapshots.reversed()
+      let listing = try repository.snapshots()
+      for error in listing.damaged { console.warning("passed over: \(error.description)") }
+      for stored in listing.snapshots.reversed()
       where stored.snapshot.reason != .preRestore {
         guard let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty,
           try reader.entry(at: logical, in: stored.snapshot.tree) != nil

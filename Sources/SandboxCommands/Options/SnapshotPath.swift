@@ -28,9 +28,12 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Finds the snapshot; with apps the newest is one that holds them.
-  func find(in repository: Repository, holding apps: [String] = []) throws -> StoredSnapshot {
-    try name.find(in: repository, holding: apps)
+  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant; with
+  /// apps the newest is one that holds them.
+  func find(
+    in repository: Repository, holding apps: [String] = [], _ console: Console
+  ) throws -> StoredSnapshot {
+    try name.find(in: repository, holding: apps, console)
   }
 
   /// Whether a path stands behind the colon.
@@ -64,9 +67,14 @@ enum SnapshotName: Equatable {
     }
   }
 
-  /// Finds the snapshot: the newest is one of the whole device, or with apps one that holds them;
-  /// those that a restore made of what it replaced are named by their ids.
-  func find(in repository: Repository, holding apps: [String] = []) throws -> StoredSnapshot {
+  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
+  ///
+  /// The newest is one of the whole device, or with apps one that holds them; those that a restore
+  /// made of what it replaced are named by their ids.
+  func find(
+    in repository: Repository, holding apps: [String] = [], _ console: Console
+  ) throws -> StoredSnapshot {
+    let warn = { (error: StoreError) in console.warning("passed over: \(error.description)") }
     let isMeant = { (snapshot: Snapshot) in
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
@@ -75,9 +83,10 @@ enum SnapshotName: Equatable {
       throw Self.noneHolds(apps)
     }
     return switch self {
-    case .place(let text): try repository.snapshot(matching: text, where: isMeant)
+    case .place(let text): try repository.snapshot(matching: text, where: isMeant, unreadable: warn)
     case .before(let end, let text):
-      try repository.newestSnapshot(before: end, named: text, where: isMeant)
+      try repository.newestSnapshot(
+        before: end, named: text, where: isMeant, unreadable: warn)
     }
   }
 

@@ -16,10 +16,12 @@ extension [SnapshotID] {
 
 extension Repository {
   /// The snapshots that are named, or all when none is.
-  func snapshots(named names: [SnapshotName]) throws -> SnapshotListing {
+  func snapshots(
+    named names: [SnapshotName], _ console: Console
+  ) throws -> SnapshotListing {
     var listing = try snapshots()
     if names.isEmpty { return listing }
-    listing.snapshots = try names.map { try $0.find(in: self) }
+    listing.snapshots = try names.map { try $0.find(in: self, console) }
     listing.damaged = []
     return listing
   }

@@ -48,7 +48,8 @@ struct DiffCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let (first, second) = (try SnapshotName(first), try SnapshotName(second))
     let repository = try repository.open().repository
-    let (before, after) = (try first.find(in: repository), try second.find(in: repository))
+    let before = try first.find(in: repository, console)
+    let after = try second.find(in: repository, console)
     let path = ByteString(path ?? "")
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
     let comparison = try SnapshotComparison(

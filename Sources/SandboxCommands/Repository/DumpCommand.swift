@@ -43,7 +43,7 @@ struct DumpCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
     let repository = try repository.open().repository
-    let stored = try place.find(in: repository)
+    let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading()
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }

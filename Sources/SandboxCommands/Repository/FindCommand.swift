@@ -48,7 +48,7 @@ struct FindCommand: SandboxCommand {
     let pattern = try parsedPattern()
     let names = try chosen.map(SnapshotName.init)
     let repository = try repository.open().repository
-    let listing = try repository.snapshots(named: names)
+    let listing = try repository.snapshots(named: names, console)
     for error in listing.damaged { console.warning(error.description) }
     var damaged = listing.damaged.count
     var found = 0

@@ -15,7 +15,7 @@ struct ListCommand: SandboxCommand {
         \(SnapshotPath.help)
 
         A folder's entries are listed with mode, size, time and path, with --recursive all that is \
-        below it.
+        below it. A folder that cannot be read is named, and the exit status is 13.
 
         With --json each entry is a line: path (and path_b64 where its bytes are not UTF-8), type \
         (file, directory, symlink, fifo, socket, character-device, block-device), size, target, mode \
@@ -43,7 +43,7 @@ struct ListCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
     let repository = try repository.open().repository
-    let stored = try place.find(in: repository)
+    let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading()
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
@@ -55,10 +55,18 @@ struct ListCommand: SandboxCommand {
     switch try reader.source(top, in: stored) {
     case .single(let entry): try show(entry, top)
     case .folder(let tree, _):
-      try reader.walk(tree) { path, entry in
-        try show(entry, top.appending(path))
+      var damaged = 0
+      try reader.walkPastDamage(tree) { path, finding in
+        let path = top.appending(path)
+        switch finding {
+        case .entry(let entry): try show(entry, path)
+        case .damage(let error):
+          damaged += 1
+          console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
+        }
         return recursive ? .enter : .skip
       }
+      return damaged == 0 ? .done : .damaged
     }
     return .done
   }

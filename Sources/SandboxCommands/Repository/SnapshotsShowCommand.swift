@@ -30,7 +30,7 @@ struct SnapshotsShowCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let name = try SnapshotName(snapshot)
-    let stored = try name.find(in: repository.open().repository)
+    let stored = try name.find(in: repository.open().repository, console)
     if output.json {
       let members = stored.snapshot.json.members ?? []
       try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))

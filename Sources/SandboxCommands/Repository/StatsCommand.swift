@@ -34,14 +34,15 @@ struct StatsCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let name = try snapshot.map(SnapshotName.init)
     let repository = try repository.open().repository
-    if let name { return try count(name.find(in: repository), repository, console) }
+    if let name { return try count(name.find(in: repository, console), repository, console) }
     let statistics = try repository.statistics()
     if output.json {
       try console.result(statistics.json)
     } else {
       for line in statistics.lines { try console.result(line) }
     }
-    return .done
+    for error in statistics.unreadable { console.warning(error.description) }
+    return statistics.unreadable.isEmpty ? .done : .damaged
   }
 
   private func count(

@@ -1,0 +1,82 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// Packs whose own tables ask for more memory than there is anything in them.
+@Suite struct HostilePackTests {
+  private let storage = MemoryStorage()
+
+  /// Stores bytes as a pack and reads its tables; gives the error.
+  private func fault(_ bytes: [UInt8]) throws -> StoreError? {
+    let id = Blake2b.hash(bytes)
+    let path = RepositoryLayout.pack(id)
+    try storage.makeFolders(["packs"], in: .root)
+    try storage.makeFolders([path.folder.name], in: path.folder.folder)
+    try storage.save(bytes, as: path, by: path.folder)
+    return storeError { try PackTables.load(id, size: UInt64(bytes.count), from: storage) }
+  }
+
+  /// A GNU header of a sparse file of nothing but one hole.
+  private static func hole(of size: Int) -> [UInt8] {
+    var header = [UInt8](repeating: 0, count: 512)
+    func put(_ text: String, at place: Int) {
+      header.replaceSubrange(place..<(place + text.utf8.count), with: text.utf8)
+    }
+    func octal(_ number: Int) -> String {
+      let digits = String(number, radix: 8)
+      return String(repeating: "0", count: 11 - digits.count) + digits
+    }
+    put("hole", at: 0)
+    put("0000644", at: 100)
+    put(octal(0), at: 124)
+    put(octal(0), at: 136)
+    put("        ", at: 148)
+    put("S", at: 156)
+    put("ustar  ", at: 257)
+    put(octal(size), at: 386)
+    put(octal(0), at: 398)
+    put(octal(size), at: 483)
+    let sum = String(header.reduce(0) { $0 + Int($1) }, radix: 8)
+    put(String(repeating: "0", count: 6 - sum.count) + sum + "\0 ", at: 148)
+    return header
+  }
+
+  /// A gigabyte of holes in ten kilobytes of headers.
+  @Test func membersThatAreHolesAreNotReadIntoMemory() throws {
+    let plain = Array((0..<20).map { _ in Self.hole(of: 16 << 20) }.joined())
+    var compressor = try ZstdCompressor()
+    let frame = try compressor.compress(plain)
+    let table = SeekTable(frames: [
+      .init(storedSize: UInt32(frame.count), contentSize: UInt32(plain.count))
+    ])
+    let error = try fault(frame + table.encoded())
+    #expect(error?.kind == .damaged)
+    #expect(
+      error?.reason.contains("a member claims 16777216 bytes") == true,
+      "\(error?.reason ?? "nothing")")
+  }
+
+  @Test func aFrameOfMoreStoredBytesThanItMayHaveIsNotRead() throws {
+    let stored = [UInt8](repeating: 0, count: FormatLimit.storedFrame + 1)
+    let table = SeekTable(frames: [.init(storedSize: UInt32(stored.count), contentSize: 1000)])
+    let error = try fault(stored + table.encoded())
+    #expect(
+      error?.reason.contains("a frame that cannot be") == true, "\(error?.reason ?? "nothing")")
+    let index = IndexBuilder(packs: [
+      .init(
+        id: Blake2b.hash([1]), size: 1 << 30,
+        frames: [FramePlace(offset: 0, stored: UInt32(stored.count), plain: 1000)])
+    ]).encode()
+    let refusal = storeError { try IndexObject(id: Blake2b.hash(index), bytes: index) }
+    #expect(refusal?.kind == .damaged)
+  }
+
+  @Test func aFrameOfNothingCannotBe() throws {
+    let table = SeekTable(frames: [.init(storedSize: 4, contentSize: 0)])
+    let error = try fault([1, 2, 3, 4] + table.encoded())
+    #expect(
+      error?.reason.contains("a frame that cannot be") == true, "\(error?.reason ?? "nothing")")
+  }
+}

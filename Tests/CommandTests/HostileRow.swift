@@ -1,0 +1,235 @@
+import Codecs
+import TestSupport
+import Testing
+
+/// A lie, which commands meet it, and what they say.
+struct HostileRow: CustomTestStringConvertible, Sendable {
+  let testDescription: String
+  /// The commands that have to refuse it.
+  let refusers: Set<String>
+  /// Commands that do their work and warn of it.
+  var warners: Set<String> = []
+  /// What each of them says.
+  let words: [String]
+  /// The commands that are run.
+  var commands = Self.commands
+  let forge: @Sendable () -> ForgedRepository
+
+  static let commands = [
+    "check", "check --read-data", "snapshots", "ls latest --recursive", "diff latest~1 latest",
+    "find **", "dump latest", "stats latest", "stats",
+  ]
+
+  /// Those that read the latest snapshot's trees.
+  static let treeReaders: Set<String> = Set(commands).subtracting(["snapshots", "stats"])
+  /// Those that read data.
+  static let dataReaders: Set<String> = ["check --read-data", "dump latest"]
+
+  static let all = trees + places + indexes + contents + frames + snapshots
+
+  static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
+  static let good = bytes("good\n")
+  static let other = bytes("other\n")
+
+  /// Two snapshots: of a good file, then of the good file and what `body` gives.
+  private static func forge(
+    _ body: (inout ForgedRepository) -> [[UInt8]]
+  ) -> ForgedRepository {
+    var forged = ForgedRepository()
+    forged.add(good, kind: 0)
+    let file = ForgedEntry.file(bytes("good"), good)
+    forged.addSnapshot(forged.addTree([file]))
+    let evil = body(&forged)
+    forged.addSnapshot(forged.addTree(evil + [file]))
+    return forged
+  }
+
+  // MARK: - Trees
+
+  private static func tree(
+    _ name: String, _ words: [String],
+    _ make: @escaping @Sendable (inout ForgedRepository) -> Digest
+  ) -> HostileRow {
+    HostileRow(
+      testDescription: name, refusers: treeReaders, words: ["evil"] + words,
+      forge: { forge { [ForgedEntry.folder(bytes("evil"), make(&$0))] } })
+  }
+
+  private static let trees =
+    ["..", ".", "", "/etc/evil", "a/../../outside", "a\0b"].map { name in
+      tree("the name '\(name.filter { $0 != "\0" })'", []) {
+        $0.addTree([ForgedEntry.file(bytes(name))])
+      }
+    } + [
+      tree("a name twice", []) { forged in
+        forged.addTree([
+          ForgedEntry.link(bytes("twice"), to: bytes("../..")),
+          ForgedEntry.folder(bytes("twice"), forged.addTree([])),
+        ])
+      },
+      tree("100,000 folders in one another", []) { forged in
+        var tree = forged.addTree([])
+        for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+        return tree
+      },
+      tree("a path of 76,800 bytes", []) { forged in
+        let name = [UInt8](repeating: 0x61, count: 255)
+        var tree = forged.addTree([])
+        for _ in 0..<300 { tree = forged.addTree([ForgedEntry.folder(name, tree)]) }
+        return tree
+      },
+      tree("a file's bytes as a tree", []) { forged in
+        forged.add([0xa1, 0, 0x81] + ForgedEntry.link(bytes("x"), to: bytes("/etc")), kind: 0)
+      },
+      tree("an array of 2^64 - 1", []) { forged in
+        forged.add([0xa1, 0x00, 0x9b] + [UInt8](repeating: 0xff, count: 8), kind: 1)
+      },
+      HostileRow(
+        testDescription: "a folder that is not too deep in one place, and in another",
+        refusers: ["check"],
+        words: ["evil"], commands: ["check"], forge: sharedDepth),
+      HostileRow(
+        testDescription: "a tree in itself", refusers: treeReaders, words: ["evil"], forge: ownTree),
+    ]
+
+  /// 3,000 folders in one another, in the root and below 2,000 others: whichever is looked at first.
+  @Sendable private static func sharedDepth() -> ForgedRepository {
+    forge { forged in
+      var tree = forged.addTree([])
+      for _ in 0..<3000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+      let shared = tree
+      for _ in 0..<2000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+      return [
+        ForgedEntry.folder(bytes("a"), shared), ForgedEntry.folder(bytes("evil"), tree),
+        ForgedEntry.folder(bytes("f"), shared),
+      ]
+    }
+  }
+
+  /// By hash it cannot be made, so the index says so.
+  @Sendable private static func ownTree() -> ForgedRepository {
+    let inner: [UInt8] = [0xa0]
+    var forged = forge { [ForgedEntry.folder(bytes("evil"), $0.add(inner, kind: 1))] }
+    forged.changeIndex = { index in
+      let trees = index.entries.filter { $0.kind == 1 }
+      guard let place = trees.max(by: { $0.length < $1.length }) else { return }
+      for number in index.entries.indices
+      where index.entries[number].digest == Blake2b.hash(inner) {
+        (index.entries[number].offset, index.entries[number].length) = (place.offset, place.length)
+      }
+    }
+    return forged
+  }
+
+  // MARK: - Index, contents
+
+  private static func twoFiles() -> ForgedRepository {
+    forge { forged in
+      forged.add(other, kind: 0)
+      return [ForgedEntry.file(bytes("evil"), other)]
+    }
+  }
+
+  /// The index's entry of the file's only blob.
+  private static func place(
+    _ name: String, _ refusers: Set<String>, _ words: [String],
+    _ change: @escaping @Sendable (inout ForgedRepository.Entry) -> Void
+  ) -> HostileRow {
+    HostileRow(testDescription: "an index that lies of \(name)", refusers: refusers, words: words) {
+      var forged = twoFiles()
+      forged.changeIndex = { index in
+        for number in index.entries.indices
+        where index.entries[number].digest == Blake2b.hash(other) {
+          change(&index.entries[number])
+        }
+      }
+      return forged
+    }
+  }
+
+  private static let places = [
+    place("an offset", dataReaders, ["evil"]) { $0.offset += 1 },
+    place("a length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
+    place("a kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
+    place("a pack", dataReaders, ["evil"]) { $0.pack = 1 },
+  ]
+
+  private static func index(
+    _ name: String, _ change: @escaping @Sendable (inout ForgedRepository.Index) -> Void
+  ) -> HostileRow {
+    HostileRow(
+      testDescription: "an index with \(name)",
+      refusers: Set(commands).subtracting(["snapshots"]), words: ["index/"]
+    ) {
+      var forged = twoFiles()
+      forged.changeIndex = change
+      return forged
+    }
+  }
+
+  private static let indexes = [
+    index("a pack that is not there") { $0.entries[0].pack = 99 },
+    index("a frame that is not there") { $0.entries[0].frame = 1000 },
+    index("a blob of 100 MiB") { $0.entries[0].length = 100 << 20 },
+    index("a blob twice") { $0.entries.append($0.entries[0]) },
+    index("a frame of 4 GiB") { $0.packs[0].frames[0].plain = 0xffff_ffff },
+    index("a frame behind its pack") { $0.packs[0].frames[0].offset = .max },
+  ]
+
+  private static func contents(
+    _ name: String, _ change: @escaping @Sendable (inout [ForgedRepository.Entry]) -> Void
+  ) -> HostileRow {
+    HostileRow(
+      testDescription: "contents that lie of \(name)", refusers: ["check --read-data"],
+      words: ["packs/"]
+    ) {
+      var forged = twoFiles()
+      forged.changeContents = { entries in if entries.first?.kind == 0 { change(&entries) } }
+      return forged
+    }
+  }
+
+  private static let contents = [
+    contents("an offset") { $0[0].offset += 1 }, contents("a kind") { $0[0].kind = 1 },
+    contents("a kind that is none") { $0[0].kind = 3 }, contents("a frame") { $0[0].frame = 9 },
+    contents("a length") { $0[0].length = 9 << 20 }, contents("a pack") { $0[0].pack = 1 },
+    contents("their order") { $0.swapAt(0, 1) }, contents("an overlap") { $0[1].offset -= 1 },
+  ]
+
+  // MARK: - Frames, snapshots
+
+  /// A frame of 300,000 bytes that is another one.
+  private static let frames = [
+    HostileFrame.claims100GB, .holdsAGigabyte, .wantsAWindowOf2GB, .hasNoSize, .isSkippable,
+  ].map { frame in
+    HostileRow(
+      testDescription: "a frame that \(frame)", refusers: dataReaders, words: ["evil"]
+    ) {
+      var forged = forge { forged in
+        let big = [UInt8](repeating: 1, count: 300_000)
+        forged.add(big, kind: 0)
+        return [ForgedEntry.file(bytes("evil"), big)]
+      }
+      forged.changeFrame = { number, bytes in
+        if number == 0 && frame.isAbout(bytes) { bytes = frame.bytes }
+      }
+      return forged
+    }
+  }
+
+  private static let snapshots = [
+    HostileRow(
+      testDescription: "a snapshot of version 2",
+      refusers: ["check", "check --read-data", "snapshots", "find **", "stats"],
+      warners: ["ls latest --recursive", "diff latest~1 latest", "dump latest", "stats latest"],
+      words: ["version 2"]
+    ) {
+      var forged = twoFiles()
+      let root = forged.addTree([ForgedEntry.file(bytes("newer"), good)])
+      forged.addSnapshot(root) {
+        $0.replacing("\"version\":1", with: "\"version\":2")
+      }
+      return forged
+    }
+  ]
+}
