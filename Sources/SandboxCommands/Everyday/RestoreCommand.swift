@@ -38,13 +38,15 @@ struct RestoreCommand: SandboxCommand {
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
   var what: String
 
-  @Option(help: ArgumentHelp("What PATH is to become.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp("What PATH is to become.", valueName: "dir"), completion: .directory)
   var to: String
 
   @Option(
     help: ArgumentHelp(
       "What gives way where DIR holds something: if-changed, if-newer, always or never.",
-      valueName: "mode"))
+      valueName: "mode"),
+    completion: .list(OverwriteMode.allCases.map(\.rawValue)))
   var overwrite: String?
 
   @Flag(help: "Remove what DIR has and the snapshot lacks.")
