@@ -86,7 +86,9 @@ struct ScheduleInstallCommand: SandboxCommand {
     let words = try words()
     var environment: [(name: String, value: String)] = []
     for name in ScheduledBackup.variables {
-      guard let value = Host.environment(name) else { continue }
+      guard let named = Host.environment(name) else { continue }
+      // A schedule runs in another folder.
+      let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
       guard let text = value.utf8 else {
         throw UsageError("'\(name)' is not UTF-8", hint: "a schedule cannot hold it: change it")
       }
