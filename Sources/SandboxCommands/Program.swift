@@ -18,37 +18,42 @@ public enum SandboxctlProgram {
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
     let console = Console()
+    var line = ConfiguredCommandLine(arguments)
     var status: ExitStatus
     do {
-      status = try perform(arguments, console)
+      line = try ConfiguredCommandLine.read(arguments)
+      status = try perform(line, console)
     } catch {
-      let failure = Failure(error)
-      console.failure(failure, asJSON: arguments.contains("--json"))
+      let failure = line.naming(Failure(error))
+      console.failure(failure, asJSON: line.words.contains("--json"))
       status = failure.status
     }
     do {
       try console.flush()
     } catch {
       let failure = Failure(error)
-      console.failure(failure, asJSON: arguments.contains("--json"))
+      console.failure(failure, asJSON: line.words.contains("--json"))
       try? console.flush()
       status = failure.status
     }
     return status
   }
 
-  private static func perform(_ arguments: [String], _ console: Console) throws -> ExitStatus {
+  private static func perform(
+    _ line: ConfiguredCommandLine, _ console: Console
+  ) throws -> ExitStatus {
     var command: any ParsableCommand
     do {
-      command = try parseAsRoot(arguments)
+      command = try parseAsRoot(line.words)
     } catch {
-      return try answer(error, arguments, console)
+      if exitCode(for: error) != .success, let mistake = line.mistake() { throw mistake }
+      return try answer(error, line.given, console)
     }
     if let command = command as? any SandboxCommand { return try command.run(console) }
     do {
       try command.run()
     } catch {
-      return try answer(error, arguments, console)
+      return try answer(error, line.given, console)
     }
     return .done
   }

@@ -8,6 +8,8 @@ internal import SystemIO
 final class Console {
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
+  /// What went wrong with standard output while something was said.
+  private var outputError: SystemError?
 
   /// Writes a line of the result.
   func result(_ line: String) throws { try output.write(line + "\n") }
@@ -22,23 +24,37 @@ final class Console {
   func result(_ json: JSON) throws { try result(json.compact) }
 
   /// Says something that is not the result.
-  func note(_ text: String) { try? errors.write("note: \(text)\n") }
+  func note(_ text: String) { say("note: \(text)\n") }
 
   /// Says that something is amiss with which the work went on.
-  func warning(_ text: String) { try? errors.write("sandboxctl: warning: \(text)\n") }
+  func warning(_ text: String) { say("sandboxctl: warning: \(text)\n") }
 
   /// Tells of a failure: in words, or as JSON when the results are JSON.
   func failure(_ failure: Failure, asJSON: Bool) {
     if asJSON {
-      try? errors.write(failure.json.compact + "\n")
+      say(failure.json.compact + "\n")
     } else {
-      try? errors.write("sandboxctl: error: \(failure.message)\n")
-      if let hint = failure.hint { try? errors.write("sandboxctl: hint: \(hint)\n") }
+      let hint = failure.hint.map { "sandboxctl: hint: \($0)\n" }
+      say("sandboxctl: error: \(failure.message)\n" + (hint ?? ""))
     }
+  }
+
+  /// Says something after all results before it, so that a person who sees both reads them in the
+  /// order in which they came.
+  private func say(_ text: String) {
+    do throws(SystemError) {
+      try output.flush()
+    } catch { outputError = outputError ?? error }
+    try? errors.write(text)
+    try? errors.flush()
   }
 
   /// Writes what has gathered.
   func flush() throws {
+    if let outputError {
+      self.outputError = nil
+      throw outputError
+    }
     try output.flush()
     try errors.flush()
   }
