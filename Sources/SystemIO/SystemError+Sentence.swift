@@ -39,6 +39,12 @@ extension SystemError: CustomStringConvertible {
     SystemError(.read, path, number: ESTALE)
   }
 
+  /// Whether this user may not do it.
+  public var isRefused: Bool { number == EACCES || number == EPERM }
+
+  /// Whether the device could not give what is stored on it.
+  public var isOfTheDevice: Bool { number == EIO }
+
   /// Whether something of that name was there already.
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 

@@ -26,6 +26,7 @@ struct TreeCheck {
         isWhole = false
         continue
       }
+      _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
       do {
         try reader.forEachEntry(of: tree) { entry in
           entries += 1

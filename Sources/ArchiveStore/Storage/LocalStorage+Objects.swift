@@ -26,13 +26,17 @@ extension LocalStorage {
   }
 
   /// Runs calls that read an object. Where they fail because there is a link, a pipe or a device in
-  /// its place, the object is damaged.
+  /// its place, or because the disk has lost it, the object is damaged.
   private func reading(
     _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> [UInt8]?
   ) throws(StoreError) -> [UInt8]? {
     do throws(SystemError) {
       return try body(try folder(path.folder))
     } catch {
+      if error.isOfTheDevice {
+        throw StoreError(
+          .damaged, "read", path.description, error.reason, hint: error.hint, cause: error)
+      }
       let found = try? folder(path.folder).statusIfPresent(path.name)
       guard let found, found.kind != .file else { throw failure(error) }
       throw .damaged(path.description, "it is not a regular file")

@@ -24,6 +24,7 @@ struct BackupText {
     }
     if !isQuiet { tellOfTheDevice(console) }
     guard let report else { return }
+    console.warn(of: report.damagedIndexes)
     for remark in report.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
     }

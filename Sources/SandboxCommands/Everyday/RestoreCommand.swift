@@ -66,6 +66,7 @@ struct RestoreCommand: SandboxCommand {
       path: try place.logicalPath(in: stored.snapshot), target: ByteString(to), overwrite: mode,
       deletes: delete, protected: [try storage.identity()])
     let reader = try repository.beginReading()
+    defer { console.warn(of: reader.remarks) }
     let plan = try RestorePlan.make(stored, request, from: reader)
     if dryRun {
       try output.json ? console.result(plan.json) : plan.tell(console)

@@ -51,8 +51,9 @@ struct DiffCommand: SandboxCommand {
     let (before, after) = (try first.find(in: repository), try second.find(in: repository))
     let path = ByteString(path ?? "")
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
-    let comparison = try SnapshotComparison(
-      before, after, path: logical, from: repository.beginCachedReading())
+    let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
+    let comparison = try SnapshotComparison(before, after, path: logical, from: reader)
     var summary = DifferenceSummary()
     try comparison.run { finding in
       switch finding {
