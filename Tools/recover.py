@@ -502,11 +502,11 @@ class Table:
     def check_entries(self, kind, start, count):
         """Checks the entries of a kind; returns where those of each 16 bits of hash begin."""
         slots = array.array("I", bytes(4 * 65537))
-        pack_count, previous = len(self.frame_counts), b""
+        pack_count, previous = len(self.frame_counts), (b"", 0)
         frame_counts, firsts, decoded = self.frame_counts, self.firsts, self.decoded
         view = self.entries[48 * start:48 * (start + count)]
         for digest, pack, frame, found, flags, offset, length in ENTRY.iter_unpack(view):
-            if digest <= previous:
+            if (digest, pack) <= previous:
                 raise Refused("its entries are out of order, or one is there twice")
             if found != kind or flags:
                 raise Refused("an entry has kind %d and flags %d among those of kind %s"
@@ -516,7 +516,7 @@ class Table:
             if not 1 <= length <= BLOB_LIMIT or offset + length > decoded[firsts[pack] + frame]:
                 raise Refused("an entry lies outside of its frame")
             slots[(digest[0] << 8 | digest[1]) + 1] += 1
-            previous = digest
+            previous = (digest, pack)
         slots[0] = start
         return array.array("I", itertools.accumulate(slots))
 
@@ -527,22 +527,22 @@ class Table:
         return array.array("I", (starts[slot] - starts[0] for slot in range(step, 65537, step)))
 
     def find(self, kind, digest):
-        """The place of a blob, or nothing."""
+        """The places of a blob: one in each pack that holds it, 16 at most."""
         starts, entries = self.starts[kind], self.entries
         slot = digest[0] << 8 | digest[1]
         low, high = starts[slot], starts[slot + 1]
+        end = high
         while low < high:
             middle = (low + high) // 2
-            at = 48 * middle
-            found = entries[at:at + 32]
-            if found == digest:
-                _, pack, frame, _, _, offset, length = ENTRY.unpack_from(entries, at)
-                return Place(pack, frame, offset, length)
-            if bytes(found) < digest:
+            if bytes(entries[48 * middle:48 * middle + 32]) < digest:
                 low = middle + 1
             else:
                 high = middle
-        return None
+        for number in range(low, min(low + 16, end)):
+            found, pack, frame, _, _, offset, length = ENTRY.unpack_from(entries, 48 * number)
+            if found != digest:
+                return
+            yield Place(pack, frame, offset, length)
 
     def entry(self, number):
         """A blob entry as a pack's contents have it: without the pack's number."""
@@ -606,10 +606,12 @@ def read_index(repository, index_id):
     return table
 
 
-def rebuild_tables(repository, damage):
-    """The index made anew from the ends of all packs, without the index objects."""
+def rebuild_tables(repository, damage, named=()):
+    """The index made anew from the ends of all packs but those named, without the index objects."""
     builder = TableBuilder()
     for pack_id in repository.packs():
+        if pack_id in named:
+            continue
         try:
             with StoredFile(repository.pack_path(pack_id)) as file:
                 frames = read_seek_table(file)
@@ -639,7 +641,7 @@ class TableBuilder:
             "<32sQII", bytes.fromhex(pack_id), size, len(self.frames) // 16, len(frames))
         for frame in frames:
             self.frames += struct.pack("<QII", frame.offset, frame.stored, frame.decoded)
-        place = struct.pack("<I", number)
+        place = struct.pack(">I", number)
         for at in range(0, len(contents), 48):
             self.entries.append(contents[at + 38:at + 39] + contents[at:at + 32] + place
                                 + contents[at + 36:at + 48])
@@ -648,18 +650,19 @@ class TableBuilder:
         self.entries.sort()
         counts, kept, previous = [0, 0, 0], bytearray(), b""
         for entry in self.entries:
-            if entry[:33] != previous:  # a blob may lie in several packs: the first is as good
-                previous = entry[:33]
+            if entry[:37] != previous:  # a blob may lie in several packs
+                previous = entry[:37]
                 counts[entry[0]] += 1
-                kept += entry[1:]
+                kept += entry[1:33] + entry[36:32:-1] + entry[37:]
         return Table(*(memoryview(bytes(part)) for part in (self.packs, self.frames, kept)), counts)
 
 
 class Blobs:
     """Finds and reads blobs; each is held against its hash before its bytes are used."""
 
-    def __init__(self, repository, without_index, damage):
-        self.repository = repository
+    def __init__(self, repository, without_index, damage, rescues=False):
+        self.repository, self.damage = repository, damage
+        self.rescues = rescues and not without_index  # whether packs may add what no index names
         self.frames = FrameCache()
         self.tables = []
         self.bad = set()     # (pack, frame, offset) of blobs found damaged
@@ -675,11 +678,28 @@ class Blobs:
 
     def places(self, kind, digest, length=None):
         """Each place where the blob is said to lie, with its table, but for those found bad."""
-        for table in self.tables:
-            place = table.find(kind, digest)
-            if place is not None and (length is None or place.length == length) \
-                    and (self.present is None or self.is_sound(table, place)):
-                yield table, place
+        yield from self.places_in(self.tables, kind, digest, length)
+        if self.rescues:
+            yield from self.places_in(self.rescue(), kind, digest, length)
+
+    def rescue(self):
+        """Adds, once, what packs say of themselves that no index names; returns these tables."""
+        self.rescues = False
+        named = {table.pack_id(pack) for table in self.tables
+                 for pack in range(len(table.frame_counts))}
+        if named.issuperset(self.repository.packs()):
+            return []
+        say("note", "what no index names is looked for by the packs' own tables")
+        found = list(rebuild_tables(self.repository, self.damage, named))
+        self.tables = self.tables + found
+        return found
+
+    def places_in(self, tables, kind, digest, length):
+        for table in tables:
+            for place in table.find(kind, digest):
+                if (length is None or place.length == length) \
+                        and (self.present is None or self.is_sound(table, place)):
+                    yield table, place
 
     def is_sound(self, table, place):
         pack_id = table.pack_id(place.pack)
@@ -2005,7 +2025,7 @@ def chosen(repository, options, damage):
     """The trees, and what SNAP[:PATH] names: its entry and, for a folder, its tree."""
     name, _, path = os.fsencode(options.what).partition(b":")
     snapshot = find_snapshot(repository, name.decode("ascii", "replace"), damage)
-    trees = Trees(Blobs(repository, options.without_index, damage))
+    trees = Trees(Blobs(repository, options.without_index, damage, rescues=True))
     try:
         return (trees, path.strip(b"/"), *find_path(trees, snapshot.tree, path))
     except Refused as trouble:

@@ -28,6 +28,11 @@ public struct StoreError: Error, Hashable, Sendable {
     self.cause = cause
   }
 
+  /// The same error with another word on what to do.
+  func hinting(_ hint: String) -> StoreError {
+    StoreError(code, action, subject, reason, hint: hint, cause: cause)
+  }
+
   /// What went wrong.
   public enum Code: String, Sendable, CaseIterable {
     /// There is no repository at the place.

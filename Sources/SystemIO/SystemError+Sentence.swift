@@ -43,6 +43,9 @@ extension SystemError: CustomStringConvertible {
     SystemError(.read, path, number: ESTALE)
   }
 
+  /// Whether this user may not do it.
+  public var isRefused: Bool { number == EACCES || number == EPERM }
+
   /// Whether something of that name was there already.
   public var isExisting: Bool { number == EEXIST || number == ENOTEMPTY }
 

@@ -21,7 +21,7 @@ import Testing
   }
 
   private func onlyIndex() throws -> IndexObject {
-    let objects = try IndexLoading.loadAll(from: storage)
+    let objects = try IndexLoading.loadAll(from: storage).objects
     #expect(objects.count == 1)
     return try #require(objects.first)
   }
@@ -106,7 +106,7 @@ import Testing
   @Test func oneLostPackCostsItsFilesOnly() throws {
     let other = [("d", [UInt8](repeating: 1, count: 99))]
     let second = try repository.back(up: other, sequence: 2)
-    for object in try IndexLoading.loadAll(from: storage) {
+    for object in try IndexLoading.loadAll(from: storage).objects {
       let blob = BlobID(kind: .data, digest: Blake2b.hash(other[0].1))
       guard let record = object.find(blob) else { continue }
       try storage.remove(RepositoryLayout.pack(object.pack(Int(record.pack)).id))
@@ -139,7 +139,8 @@ import Testing
     try forge { builder in
       for number in builder.records.indices { builder.records[number].pack ^= 1 }
     }
-    #expect(damage() == 3)
+    // It is refused whole, for places outside of the frames, and so the packs are asked.
+    #expect(damage() == 0)
   }
 
   /// A file may hold a tree's bytes; it is not found as one.
@@ -160,6 +161,7 @@ import Testing
     for shift in 0..<8 { frame.append(UInt8(truncatingIfNeeded: claim >> (8 * shift))) }
     frame += [0x01, 0x00, 0x00, 1, 2, 3, 4]
     let id = Blake2b.hash(frame)
+    for pack in try onlyIndex().packIDs { try storage.remove(RepositoryLayout.pack(pack)) }
     try replace(RepositoryLayout.pack(id), with: frame)
     try forge { builder in
       let stored = UInt32(frame.count)

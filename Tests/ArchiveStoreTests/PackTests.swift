@@ -116,7 +116,7 @@ import Testing
   /// The pack's own tables give what the index says.
   @Test func contentsAndSeekTableGiveTheIndex() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage) {
+    for object in try IndexLoading.loadAll(from: repository.storage).objects {
       var blobs = 0
       for number in 0..<object.packs {
         let pack = object.pack(number)
@@ -148,7 +148,7 @@ import Testing
 
   @Test func framesKeepTheirBounds() throws {
     _ = try fill()
-    for object in try IndexLoading.loadAll(from: repository.storage) {
+    for object in try IndexLoading.loadAll(from: repository.storage).objects {
       let plain = (0..<object.packs).flatMap { number in
         let pack = object.pack(number)
         return (0..<pack.frames).map { Int(object.frame(pack.firstFrame + $0).plain) }

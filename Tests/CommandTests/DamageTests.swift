@@ -109,11 +109,16 @@ import Testing
   @Test func aDamagedIndexIsNamed() throws {
     let cli = try Self.make()
     let name = try #require(try cli.names(in: "repo/index").first)
-    try cli.flip(byte: 100, of: cli.folder.string + "/repo/index/\(name)")
+    let path = "\(cli.folder.string)/repo/index/\(name)"
+    try cli.flip(byte: 100, of: path)
     var transcript = Transcript(cli)
-    try transcript.run("restore latest --to back --repo repo", exits: 13)
+    try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 0)
+    try transcript.run("check --repo repo", exits: 13)
+    try FileManager.default.removeItem(atPath: path)
+    try transcript.run("ls latest:folders/tree --repo repo", exits: 0)
+    try transcript.run("check --repo repo", exits: 13)
     try transcript.expectSnapshot("damage-index")
-    #expect(try !cli.isThere("back"))
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
   }
 
   @Test(arguments: ["", "{", "{}", "[]", #"{"format":"sandboxctl","version":99}"#])

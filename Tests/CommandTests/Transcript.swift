@@ -19,7 +19,8 @@ struct Transcript {
     let outcome = try asNobody ? cli.runAsNobody(line) : cli.run(line)
     #expect(outcome.code == code, "\(line): \(outcome.errors)", sourceLocation: sourceLocation)
     if !outcome.errors.isEmpty {
-      let isNamed = outcome.errors.hasPrefix(code == 0 ? "note: " : "sandboxctl: ")
+      let starts = code == 0 ? ["note: ", "sandboxctl: warning: "] : ["sandboxctl: "]
+      let isNamed = starts.contains { outcome.errors.hasPrefix($0) }
       #expect(isNamed, "\(line): \(outcome.errors)", sourceLocation: sourceLocation)
     }
     note(line, outcome)

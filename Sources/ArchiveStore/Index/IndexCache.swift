@@ -22,7 +22,10 @@ public final class IndexCache: Sendable {
   func object(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
     guard let copies else { return nil }
     if let object = copies.open(id) { return object }
-    return try copies.make(id, of: storage) ? copies.open(id) : nil
+    guard try copies.make(id, of: storage) else { return nil }
+    if let object = copies.open(id) { return object }
+    copies.remove(id)
+    return nil
   }
 
   /// Makes a copy of an object that was just stored. Nothing where that does not work.

@@ -39,8 +39,9 @@ final class IndexCopies: Sendable {
   /// written; an error where the object cannot be read.
   func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
     let path = RepositoryLayout.index(id)
-    guard let size = try storage.status(path)?.size else { throw .missing(path.description) }
-    guard size <= UInt64(FormatLimit.index), let file = begin() else { return false }
+    guard let size = try storage.status(path)?.size, size <= UInt64(FormatLimit.index),
+      let file = begin()
+    else { return false }
     var offset: UInt64 = 0
     while offset < size {
       let count = Int(min(size - offset, 4 << 20))
@@ -56,6 +57,9 @@ final class IndexCopies: Sendable {
     guard let file = begin(), (try? file.write(bytes)) != nil else { return false }
     return (try? file.commit(as: Self.name(id), durably: false)) != nil
   }
+
+  /// Removes a copy of what proved damaged.
+  func remove(_ id: Digest) { try? folder.remove(Self.name(id)) }
 
   private func begin() -> AtomicFile? { try? AtomicFile(in: folder, permissions: 0o600) }
 

@@ -1,46 +1,84 @@
 internal import Codecs
+internal import SystemIO
+
+/// The index objects of a repository, as far as they can be used.
+struct LoadedIndex: Sendable {
+  var objects: [IndexObject] = []
+  /// Those that are there and cannot be read, or are not as they were written.
+  var faults: [(id: Digest, error: StoreError)] = []
+
+  /// All that were listed, whole or not.
+  var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)) }
+
+  /// The packs that the whole ones name.
+  var packs: Set<Digest> { IndexSet(objects).packs }
+}
 
 /// Reads index objects from a storage, or from the host's copies where there is a cache.
 enum IndexLoading {
-  /// All index objects. One that is gone when it is to be read was replaced by a merged one: then
-  /// all are listed again.
+  /// All index objects.
   static func loadAll(
-    from storage: any Storage, cache: IndexCache? = nil
-  ) throws(StoreError) -> [IndexObject] {
-    try load(try RepositoryListing.indexes(storage), from: storage, cache: cache)
+    from storage: any Storage, cache: IndexCache? = nil, known: [IndexObject] = []
+  ) throws(StoreError) -> LoadedIndex {
+    try load(try RepositoryListing.indexes(storage), from: storage, cache: cache, known: known)
   }
 
-  /// The named index objects.
+  /// The named index objects; those that are `known` are not read again. One that is gone when it is
+  /// to be read was replaced by a merged one: then all are listed again.
+  ///
+  /// One that is damaged, of another version or closed to this user costs itself alone: it is among
+  /// the faults.
   static func load(
-    _ ids: [Digest], from storage: any Storage, cache: IndexCache? = nil
-  ) throws(StoreError) -> [IndexObject] {
+    _ ids: [Digest], from storage: any Storage, cache: IndexCache? = nil,
+    known: [IndexObject] = []
+  ) throws(StoreError) -> LoadedIndex {
     var ids = ids
-    for attempt in 1...maximumAttempts {
-      do {
-        return try loadOnce(ids, from: storage, cache: cache)
-      } catch {
-        guard error.code == .missing, attempt < maximumAttempts else { throw error }
-        ids = try RepositoryListing.indexes(storage)
-      }
+    var known = Dictionary(known.map { ($0.id, $0) }) { first, _ in first }
+    for _ in 1..<maximumAttempts {
+      if let index = try loadOnce(ids, from: storage, cache, &known, isLast: false) { return index }
+      ids = try RepositoryListing.indexes(storage)
     }
-    return []
+    return try loadOnce(ids, from: storage, cache, &known, isLast: true) ?? LoadedIndex()
   }
 
-  private static let maximumAttempts = 3
+  /// How often a repository whose index changes all the time is listed.
+  private static let maximumAttempts = 8
 
+  /// Opens one object; its bytes are held against its id.
+  static func open(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.object(id, of: storage) { return object }
+    let bytes = try storage.load(RepositoryLayout.index(id), limit: FormatLimit.index)
+    return try IndexObject(id: id, bytes: bytes)
+  }
+
+  /// Nothing when an object is gone.
   private static func loadOnce(
-    _ ids: [Digest], from storage: any Storage, cache: IndexCache?
-  ) throws(StoreError) -> [IndexObject] {
-    var objects: [IndexObject] = []
+    _ ids: [Digest], from storage: any Storage, _ cache: IndexCache?,
+    _ known: inout [Digest: IndexObject], isLast: Bool
+  ) throws(StoreError) -> LoadedIndex? {
+    var index = LoadedIndex()
     for id in ids {
-      if let object = try cache?.object(id, of: storage) {
-        objects.append(object)
-      } else {
-        let bytes = try storage.load(RepositoryLayout.index(id), limit: FormatLimit.index)
-        objects.append(try IndexObject(id: id, bytes: bytes))
+      do throws(StoreError) {
+        if known[id] == nil { known[id] = try open(id, from: storage, cache: cache) }
+        if let object = known[id] { index.objects.append(object) }
+      } catch {
+        if error.code == .missing, !isLast { return nil }
+        guard error.costsTheObjectAlone else { throw error }
+        let isDamage = error.kind == .damaged
+        index.faults.append((id, isDamage ? error.hinting(StoreError.indexHint) : error))
       }
     }
     cache?.keep(only: ids)
-    return objects
+    return index
+  }
+}
+
+extension StoreError {
+  /// Whether an object cannot be used and others may be: it is damaged, of a version that is not
+  /// known, or closed to this user.
+  var costsTheObjectAlone: Bool {
+    kind == .damaged || code == .unsupported || cause?.isRefused == true
   }
 }

@@ -47,15 +47,15 @@ extension IndexLayout {
     return last == blobsByKind[Int(kind.rawValue)] ? nil : "its fan-out ends elsewhere"
   }
 
-  /// Entries rise by kind and hash, lie in the slot of their hash, and name a place that exists.
+  /// Entries rise by kind, hash and pack, lie in the slot of their hash, and name a place that exists.
   fileprivate func blobFault(_ bytes: RawSpan) -> String? {
-    var last: BlobID?
+    var last: BlobRecord?
     for number in 0..<blobs {
       guard let record = record(number, in: bytes) else {
         return "entry \(number) is of no known kind or size"
       }
-      if let last, !(last < record.id) { return "entry \(number) is out of order" }
-      last = record.id
+      if let last, !last.isIndexed(before: record) { return "entry \(number) is out of order" }
+      last = record
       let place = number - firstBlob(of: record.kind)
       let slot = IndexLayout.slot(record.digest, bits: fanOutBits[Int(record.kind.rawValue)])
       guard place >= 0, place < fanOut(record.kind, slot, in: bytes),

@@ -56,23 +56,48 @@ struct IndexObject: Sendable {
   /// A blob by its place in the table.
   func record(_ number: Int) -> BlobRecord? { bytes.withBytes { layout.record(number, in: $0) } }
 
-  /// Finds a blob, in the slot of its first bits, by halving.
-  func find(_ blob: BlobID) -> BlobRecord? {
+  /// Finds a blob: the first of its entries.
+  func find(_ blob: BlobID) -> BlobRecord? { firstEntry(of: blob).flatMap { placed($0, blob) } }
+
+  /// All entries of a blob, one for each pack that holds it, but no more than 16.
+  func findAll(_ blob: BlobID) -> [BlobRecord] {
+    guard let first = firstEntry(of: blob) else { return [] }
+    var found: [BlobRecord] = []
+    for number in first..<min(first + Self.maximumPlaces, blobs) {
+      guard let record = placed(number, blob) else { break }
+      found.append(record)
+    }
+    return found
+  }
+
+  /// Of how many packs that hold a blob a reader tries the copies.
+  static let maximumPlaces = 16
+
+  /// Looks in the slot of a blob's first bits, by halving.
+  private func firstEntry(of blob: BlobID) -> Int? {
     bytes.withBytes { bytes in
       let kind = Int(blob.kind.rawValue)
       let slot = IndexLayout.slot(blob.digest, bits: layout.fanOutBits[kind])
       let first = layout.firstBlob(of: blob.kind)
       var low = first + (slot == 0 ? 0 : layout.fanOut(blob.kind, slot - 1, in: bytes))
-      var high = min(first + layout.fanOut(blob.kind, slot, in: bytes), layout.blobs)
+      let end = min(first + layout.fanOut(blob.kind, slot, in: bytes), layout.blobs)
+      var high = end
       while low < high {
         let middle = (low + high) / 2
         let digest = Digest(bytes, at: layout.blobTable + middle * BlobRecord.size)
-        if digest == blob.digest {
-          return layout.record(middle, in: bytes).flatMap { layout.isPlaced($0, bytes) ? $0 : nil }
-        }
         if digest < blob.digest { low = middle + 1 } else { high = middle }
       }
-      return nil
+      return low < end ? low : nil
+    }
+  }
+
+  /// An entry, if it is the blob's and names a place that is there.
+  private func placed(_ number: Int, _ blob: BlobID) -> BlobRecord? {
+    bytes.withBytes { bytes in
+      guard let record = layout.record(number, in: bytes), record.id == blob,
+        layout.isPlaced(record, bytes)
+      else { return nil }
+      return record
     }
   }
 }

@@ -14,7 +14,7 @@ struct IndexSet: Sendable {
     let length: Int
   }
 
-  private var objects: [IndexObject]
+  private(set) var objects: [IndexObject]
   /// For each object, which of its packs may be relied on; empty: all.
   private var usable: [[Bool]]
 
@@ -38,6 +38,13 @@ struct IndexSet: Sendable {
     objects.append(object)
   }
 
+  /// Puts an object in the place of others; of its packs those may be relied on that could be before.
+  mutating func replace(_ ids: Set<Digest>, by object: IndexObject) {
+    let packs = packs
+    let kept = objects.indices.filter { !ids.contains(objects[$0].id) }
+    self = IndexSet(kept.map { objects[$0] } + [object]) { packs.contains($0) }
+  }
+
   /// The packs that may be relied on.
   var packs: Set<Digest> {
     var packs: Set<Digest> = []
@@ -56,19 +63,41 @@ struct IndexSet: Sendable {
   func contains(_ blob: BlobID) -> Bool { first(blob) != nil }
 
   /// Finds a blob.
-  func find(_ blob: BlobID) -> Found? {
-    guard let (object, record) = first(blob) else { return nil }
-    let pack = object.pack(Int(record.pack))
-    return Found(
-      pack: pack.id, frame: object.frame(pack.firstFrame + Int(record.frame)),
-      frameNumber: Int(record.frame), offset: Int(record.offset), length: Int(record.length))
+  func find(_ blob: BlobID) -> Found? { first(blob).map { $0.place(of: $1) } }
+
+  /// All places of a blob, but no more than 16 of an object.
+  func findAll(_ blob: BlobID) -> [Found] {
+    var found: [Found] = []
+    for (number, object) in objects.enumerated() {
+      for record in object.findAll(blob) where isUsable(record, number) {
+        found.append(object.place(of: record))
+      }
+    }
+    return found
   }
 
   private func first(_ blob: BlobID) -> (IndexObject, BlobRecord)? {
     for (number, object) in objects.enumerated() {
       guard let record = object.find(blob) else { continue }
-      if usable.isEmpty || usable[number][Int(record.pack)] { return (object, record) }
+      if isUsable(record, number) { return (object, record) }
+      // The blob's other entries stand behind its first.
+      if let other = object.findAll(blob).first(where: { isUsable($0, number) }) {
+        return (object, other)
+      }
     }
     return nil
+  }
+
+  private func isUsable(_ record: BlobRecord, _ object: Int) -> Bool {
+    usable.isEmpty || usable[object][Int(record.pack)]
+  }
+}
+
+extension IndexObject {
+  fileprivate func place(of record: BlobRecord) -> IndexSet.Found {
+    let pack = pack(Int(record.pack))
+    return IndexSet.Found(
+      pack: pack.id, frame: frame(pack.firstFrame + Int(record.frame)),
+      frameNumber: Int(record.frame), offset: Int(record.offset), length: Int(record.length))
   }
 }

@@ -35,7 +35,7 @@ extension CheckRun {
   private func remarks() throws(StoreError) -> [(object: String, reason: String)] {
     var remarks: [(object: String, reason: String)] = []
     let unused = inventory.packs.filter { !index.names($0.key) }
-    if !unused.isEmpty {
+    if !unused.isEmpty, !index.isRescueNeeded {
       let bytes = unused.values.reduce(0, +)
       remarks.append(
         (
@@ -79,7 +79,7 @@ extension CheckRun {
       return [("\(path)", "it has no sign of life: a program ended without removing it")]
     }
     let unfinished = ((try? storage.list(path)) ?? []).count { name in
-      name != "alive" && !name.bytes.starts(with: "seen-".utf8)
+      !Lease.isSign(name)
     }
     let hours = Int(Host.now().since(alive.modified) / 3600)
     let what = unfinished == 1 ? "1 unfinished object" : "\(unfinished) unfinished objects"

@@ -59,11 +59,9 @@ struct CheckRun {
   private mutating func loadIndexes() throws(StoreError) {
     var objects: [IndexObject] = []
     for id in inventory.indexes {
-      let path = RepositoryLayout.index(id)
       do {
-        let bytes = try storage.load(path, limit: FormatLimit.index)
-        objects.append(try IndexObject(id: id, bytes: bytes))
-      } catch { try note(path, error) }
+        objects.append(try IndexLoading.open(id, from: storage))
+      } catch { try note(RepositoryLayout.index(id), error) }
     }
     index = CheckedIndex(objects)
     report.indexes = objects.count
@@ -110,16 +108,34 @@ struct CheckRun {
   /// Reads trees on this thread and, beside it, what is to be read of the packs.
   private mutating func readContents() throws {
     let data = try DataCheck(inventory, index, check)
-    let reader = try check.repository.beginReading(by: index)
-    var trees = TreeCheck(reader, index)
     do {
-      for stored in snapshots { try trees.check(stored.snapshot.tree) }
+      try readTrees()
     } catch {
       _ = data.finish()
       throw error
     }
-    (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
     for verdict in data.finish() { take(verdict) }
+    if !isWhole { try rescue() }
+  }
+
+  private mutating func readTrees() throws {
+    let reader = try check.repository.beginReading(by: index)
+    var trees = TreeCheck(reader, index)
+    for stored in snapshots { try trees.check(stored.snapshot.tree) }
+    (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
+  }
+
+  /// Looks for what is lost in the packs that no whole index object names, as a reader does.
+  private mutating func rescue() throws {
+    let unnamed = inventory.packs.filter { !index.names($0.key) }
+    if unnamed.isEmpty { return }
+    let rescue = try PackRescue(of: unnamed, in: storage)
+    for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
+    index.rescued = rescue.objects
+    try readTrees()
+    if index.isRescueNeeded, report.indexes == inventory.indexes.count {
+      note("index", "snapshots need what is in packs that no index object names")
+    }
   }
 
   private mutating func take(_ verdict: PackCheck.Verdict) {

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import Synchronization
 internal import SystemIO
 
 /// The index objects that a check found whole, and what it found wrong with the packs that they
@@ -9,6 +10,9 @@ struct CheckedIndex: Sendable {
   let objects: [IndexObject]
   /// Where each pack stands in the objects' tables.
   private let packs: [Digest: [(object: Int, pack: Int)]]
+  /// What packs say of themselves that none of the objects names.
+  var rescued: [IndexObject] = []
+  private let rescueNeeds = RescueNeeds()
   /// Packs from which nothing can be had.
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be had from one pack.
@@ -86,31 +90,37 @@ struct CheckedIndex: Sendable {
     for place in packs[pack] ?? [] {
       let object = objects[place.object]
       for record in records {
-        if let found = object.find(record.id), Int(found.pack) == place.pack,
-          found.inOnePack == record
-        {
-          count += 1
-        }
+        let found = object.findAll(record.id).first { Int($0.pack) == place.pack }
+        if found?.inOnePack == record { count += 1 }
       }
     }
     return count
   }
 
-  /// Says why a blob of a length cannot be had; nothing when it can.
-  func fault(of blob: BlobID, length: UInt64) -> String? {
+  /// Says why a blob of a length cannot be had; nothing when it can. Without a length any will do.
+  func fault(of blob: BlobID, length: UInt64?) -> String? {
     var reason: String?
-    for object in objects {
-      guard let record = object.find(blob) else { continue }
-      let pack = object.pack(Int(record.pack)).id
-      if UInt64(record.length) != length {
-        reason = "\(blob) has \(record.length) bytes in the index, and \(length) in the tree"
-      } else if isLost(blob, in: pack) {
-        reason = "\(blob) is lost with pack \(pack.hex)"
-      } else {
-        return nil
+    for (number, object) in (objects + rescued).enumerated() {
+      for record in object.findAll(blob) {
+        let pack = object.pack(Int(record.pack)).id
+        if let length, UInt64(record.length) != length {
+          reason = "\(blob) has \(record.length) bytes in the index, and \(length) in the tree"
+        } else if isLost(blob, in: pack) {
+          reason = "\(blob) is lost with pack \(pack.hex)"
+        } else {
+          if number >= objects.count { rescueNeeds.isAny.store(true, ordering: .relaxed) }
+          return nil
+        }
       }
     }
     return reason ?? "\(blob) is in no index"
+  }
+
+  /// Whether something was to be had by what packs say of themselves alone.
+  var isRescueNeeded: Bool { rescueNeeds.isAny.load(ordering: .relaxed) }
+
+  private final class RescueNeeds: Sendable {
+    let isAny = Atomic<Bool>(false)
   }
 
   private func isLost(_ blob: BlobID, in pack: Digest) -> Bool {
@@ -131,7 +141,7 @@ extension Repository {
   /// Begins reading by what a check found whole.
   func beginReading(by index: CheckedIndex) throws(StoreError) -> RepositoryReader {
     let lost = index.lostPacks
-    return try RepositoryReader(
-      self, index: IndexSet(index.objects) { !lost.contains($0) }, cache: nil)
+    let set = IndexSet(index.objects + index.rescued) { !lost.contains($0) }
+    return try RepositoryReader(self, ReaderIndex(storage, fixed: set))
   }
 }

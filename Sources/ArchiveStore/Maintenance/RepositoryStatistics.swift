@@ -22,6 +22,8 @@ public struct RepositoryStatistics: Sendable {
   /// Bytes of index objects and snapshots.
   public var indexBytes: UInt64 = 0
   public var snapshotBytes: UInt64 = 0
+  /// Index objects that cannot be used: what they alone name is not counted among the blobs.
+  public var damagedIndexes: [StoreError] = []
 
   /// Blobs and their bytes.
   public struct BlobTotals: Sendable, Hashable {
@@ -63,7 +65,9 @@ extension Repository {
     for id in inventory.indexes {
       statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
     }
-    statistics.count(try IndexLoading.loadAll(from: storage))
+    let index = try IndexLoading.loadAll(from: storage)
+    statistics.count(index.objects)
+    statistics.damagedIndexes = index.faults.map(\.error)
     return statistics
   }
 }
@@ -80,8 +84,10 @@ extension RepositoryStatistics {
 
   fileprivate mutating func count(_ objects: [IndexObject]) {
     for (number, object) in objects.enumerated() {
+      var last: BlobID?
       for place in 0..<object.blobs {
-        guard let record = object.record(place) else { continue }
+        guard let record = object.record(place), record.id != last else { continue }
+        last = record.id
         // A blob that an object before this one has was counted there.
         if objects[..<number].contains(where: { $0.find(record.id) != nil }) { continue }
         switch record.kind {

@@ -62,6 +62,7 @@ struct TreeCheck {
 
   private mutating func look(at tree: TreeReference) throws -> Open {
     var level = Open(tree: tree)
+    _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
     do {
       try reader.forEachEntry(of: tree) { entry in
         entries += 1

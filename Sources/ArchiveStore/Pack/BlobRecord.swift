@@ -58,6 +58,12 @@ struct BlobRecord: Hashable, Sendable {
       ? UInt64(offset) >= UInt64(other.offset) + UInt64(other.length) : frame > other.frame
   }
 
+  /// Whether the entry stands before another in an index.
+  func isIndexed(before other: BlobRecord) -> Bool {
+    if kind != other.kind { return kind < other.kind }
+    return digest == other.digest ? pack < other.pack : digest < other.digest
+  }
+
   /// Whether the blob lies within a frame of `plain` bytes.
   func fits(in plain: UInt32) -> Bool { UInt64(offset) + UInt64(length) <= UInt64(plain) }
 }

@@ -7,16 +7,16 @@ extension RepositoryReader {
   /// decoded once, each blob held against its hash, and what is wanted of a frame handed over
   /// together. Uses are given sorted by item, then by their place in it.
   ///
-  /// What is damaged or missing is told to the sink and ends nothing; a pack that was moved
-  /// meanwhile counts as missing here, where `readBlob(_:)` finds it. Between frames it asks whether
-  /// to stop. A thread holds one frame, as stored and decoded.
+  /// What is damaged or missing is told to the sink and ends nothing; a blob that was moved meanwhile,
+  /// or has another copy, counts as missing here, where `readBlob(_:)` finds it. Between frames it asks
+  /// whether to stop. A thread holds one frame, as stored and decoded.
   ///
   /// - Throws: the first error that a sink threw, and `StoreError` when storage fails.
   public func deliver<Sink: BlobSink>(
     _ uses: [BlobUse], threads: Int, isStopping: @escaping @Sendable () -> Bool,
     to makeSink: @escaping @Sendable () throws -> Sink
   ) throws {
-    let plan = DeliveryPlan(uses, index)
+    let plan = try index.plan(uses)
     if !plan.missing.isEmpty {
       try makeSink().miss(plan.missing, .missing("\(plan.missing.count) blobs"))
     }

@@ -4,30 +4,33 @@ internal import SystemIO
 /// Reads what a repository holds; nothing is given before it was held against its hash.
 ///
 /// Holds the index and up to 48 MiB of decoded frames; not for two threads at once. Takes no lease:
-/// when a pack is gone, the index is loaded once more before that is called damage.
+/// when a pack is gone, the index is loaded once more before that is called damage. An index object
+/// that cannot be used costs nothing while the packs are whole: they say themselves what they hold.
+/// Of a blob that lies in several packs any whole copy will do.
 public final class RepositoryReader {
   public let repository: Repository
-  private let cache: IndexCache?
-  private(set) var index: IndexSet
+  var index: ReaderIndex
   private var dataFrames = FrameCache(capacity: 32 << 20)
   private var treeFrames = FrameCache(capacity: 16 << 20)
   private var decoder: FrameDecoder
-  /// Packs that an index names and that are not there.
-  private var gone: Set<Digest> = []
+  /// Frames that cannot be read, and why.
+  private var lostFrames: [FrameCache.Key: StoreError] = [:]
   /// Frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
 
   /// Reads by an index that is open already.
-  init(_ repository: Repository, index: IndexSet, cache: IndexCache?) throws(StoreError) {
+  init(_ repository: Repository, _ index: ReaderIndex) throws(StoreError) {
     self.repository = repository
-    self.cache = cache
     self.index = index
     decoder = try FrameDecoder(repository.storage)
   }
 
+  /// What was amiss with the index, so far, and did not keep anything from being found.
+  public var remarks: [StoreError] { index.remarks }
+
   /// Where a blob lies; nothing when no index names it.
   public func locate(_ blob: BlobID) -> BlobLocation? {
-    index.find(blob).map {
+    index.set.find(blob).map {
       BlobLocation(pack: $0.pack, frame: $0.frameNumber, offset: $0.offset, length: $0.length)
     }
   }
@@ -39,8 +42,30 @@ public final class RepositoryReader {
   }
 
   /// The frame that holds a blob, and where in it the blob lies; its hash is checked.
+  ///
+  /// Every place is tried that the index names, and then those that more packs have.
   func find(_ blob: BlobID) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
-    let (frame, place) = try frame(of: blob)
+    var failure: StoreError?
+    var tried: Set<IndexSet.Found> = []
+    repeat {
+      for place in index.places(blob) where tried.insert(place).inserted {
+        do throws(StoreError) {
+          let found = try read(blob, at: place)
+          index.noteUse(of: CollectionOfOne(place.pack))
+          return found
+        } catch {
+          guard error.kind == .damaged else { throw error }
+          if error.code == .missing { index.lose(place.pack) } else { failure = failure ?? error }
+        }
+      }
+    } while try index.widen()
+    throw failure ?? .missing("\(blob)")
+  }
+
+  private func read(
+    _ blob: BlobID, at place: IndexSet.Found
+  ) throws(StoreError) -> (frame: [UInt8], range: Range<Int>) {
+    let frame = try frame(place, kind: blob.kind)
     let range = place.offset..<(place.offset + place.length)
     guard range.upperBound <= frame.count,
       Blake2b.hash(frame.span.extracting(range)) == blob.digest
@@ -50,37 +75,21 @@ public final class RepositoryReader {
     return (frame, range)
   }
 
-  /// Another program may have moved the blob: when no index names it, or its pack is gone, the
-  /// index is loaded again, and packs that are gone are passed over.
-  private func frame(of blob: BlobID) throws(StoreError) -> ([UInt8], IndexSet.Found) {
-    for _ in 1...Self.maximumAttempts {
-      if let place = index.find(blob) {
-        do {
-          return (try frame(place, kind: blob.kind), place)
-        } catch {
-          guard error.code == .missing else { throw error }
-          gone.insert(place.pack)
-        }
-      }
-      let gone = gone
-      let objects = try IndexLoading.loadAll(from: repository.storage, cache: cache)
-      index = IndexSet(objects) { !gone.contains($0) }
-      guard index.contains(blob) else { break }
-    }
-    throw .missing("\(blob)")
-  }
-
-  private static let maximumAttempts = 4
-
-  /// A decoded frame, of the cache or of storage.
+  /// A decoded frame, of the cache or of storage. One that was not to be had is not tried again.
   private func frame(
     _ place: IndexSet.Found, kind: BlobKind
   ) throws(StoreError) -> [UInt8] {
     let key = FrameCache.Key(pack: place.pack, frame: place.frameNumber)
     let held = kind == .data ? dataFrames.frame(key) : treeFrames.frame(key)
     if let held { return held }
+    if let error = lostFrames[key] { throw error }
     var frame: [UInt8] = []
-    try decoder.decode(place, into: &frame)
+    do throws(StoreError) {
+      try decoder.decode(place, into: &frame)
+    } catch {
+      if error.code == .damaged { lostFrames[key] = error }
+      throw error
+    }
     decodedFrames += 1
     if kind == .data { dataFrames.insert(frame, key) } else { treeFrames.insert(frame, key) }
     return frame
@@ -101,9 +110,9 @@ public struct BlobLocation: Hashable, Sendable, Comparable {
 }
 
 extension Repository {
-  /// Begins reading: opens the index, by way of the host's copies if there is a cache.
+  /// Begins reading: opens the index, by way of the host's copies if there is a cache. Objects of it
+  /// that cannot be used are among the reader's remarks.
   public func beginReading(cache: IndexCache? = nil) throws(StoreError) -> RepositoryReader {
-    let objects = try IndexLoading.loadAll(from: storage, cache: cache)
-    return try RepositoryReader(self, index: IndexSet(objects), cache: cache)
+    try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
   }
 }

@@ -17,6 +17,7 @@ final class Lease: Sendable {
 
   /// `alive` is touched each minute; prune takes away what was still for an hour.
   static let touchInterval = 60.0
+  static let patience = 3600.0
 
   /// Takes a lease.
   init(_ storage: any Storage) throws(StoreError) {
@@ -41,7 +42,8 @@ final class Lease: Sendable {
     if isDue { try touchAlive() }
   }
 
-  private func touchAlive() throws(StoreError) {
+  /// Tells that work goes on, now.
+  func touchAlive() throws(StoreError) {
     try explained { () throws(StoreError) in try storage.touch(path.appending("alive")) }
   }
 
@@ -50,6 +52,12 @@ final class Lease: Sendable {
     try explained { () throws(StoreError) in
       try storage.touch(path.appending(ByteString("seen-" + condemned)))
     }
+  }
+
+  /// Whether a name in a lease's folder is of a sign to others, and no unfinished object's.
+  static func isSign(_ name: ByteString) -> Bool {
+    name == "alive" || name.bytes.starts(with: "seen-".utf8)
+      || name.bytes.starts(with: "of-".utf8)
   }
 
   /// Saves an object by way of the lease's folder.

@@ -23,13 +23,25 @@ struct RepositoryListing {
       try lease.noteSeen(String(id))
     }
     indexes = try Self.indexes(storage)
+    packs = try Self.packs(storage)
+    snapshots = try Self.snapshots(storage)
+  }
+
+  /// All packs. Readers bear that folders are missing: they are empty ones.
+  static func packs(
+    _ storage: any Storage, bearingMissingFolders: Bool = false
+  ) throws(StoreError) -> Set<Digest> {
+    var packs: Set<Digest> = []
     for folder in RepositoryLayout.packFolders {
-      let path = RepositoryLayout.packs.appending(folder)
-      for name in try storage.list(path) {
-        if let id = RepositoryLayout.id(name, suffix: ".tar.zst") { packs.insert(id) }
+      do throws(StoreError) {
+        for name in try storage.list(RepositoryLayout.packs.appending(folder)) {
+          if let id = RepositoryLayout.id(name, suffix: ".tar.zst") { packs.insert(id) }
+        }
+      } catch {
+        guard error.code == .missing, bearingMissingFolders else { throw error }
       }
     }
-    snapshots = try Self.snapshots(storage)
+    return packs
   }
 
   static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {

@@ -66,6 +66,15 @@ final class KnownBlobs: Sendable {
     run.withLock { $0.remove(packs: packs) }
   }
 
+  /// The index objects that are searched.
+  var objects: [IndexObject] { index.withLock { $0 }.set.objects }
+
+  /// Takes a merged index object in the place of those that it has the entries of. No pack is relied
+  /// on that was not before.
+  func replace(_ ids: Set<Digest>, by object: IndexObject) {
+    index.withLock { $0.set.replace(ids, by: object) }
+  }
+
   /// Searches the index without a lock, then runs `body` on the run's own blobs. Those that went
   /// over into the index between both are searched there.
   private func withIndex(

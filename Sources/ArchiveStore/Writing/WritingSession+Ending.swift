@@ -12,11 +12,12 @@ extension WritingSession {
   public func checkpoint() throws(StoreError) {
     try alone { () throws(StoreError) in
       try status.mustStep { () throws(StoreError) in try settle() }
+      mergeIndexes()
     }
   }
 
   /// Makes what was stored durable and then the snapshot: packs, index, snapshot, in this order.
-  /// The session is over, whether it succeeds or fails.
+  /// Index objects are merged where that is due. The session is over, whether it succeeds or fails.
   ///
   /// All writers must have flushed before, and their threads must store nothing more.
   public func finish(_ snapshot: Snapshot) throws(StoreError) -> StoredSnapshot {
@@ -33,6 +34,7 @@ extension WritingSession {
         let bytes = snapshot.encode()
         let id = Blake2b.hash(bytes)
         try lease.save(bytes, as: RepositoryLayout.snapshot(id))
+        mergeIndexes()
         return StoredSnapshot(id: id, snapshot: snapshot)
       }
     }

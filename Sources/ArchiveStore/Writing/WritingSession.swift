@@ -16,6 +16,9 @@ public final class WritingSession: Sendable {
   /// `holds(snapshot:)` finds, can be relied on without a look at each blob.
   public let canRelyOnLists: Bool
 
+  /// Index objects that cannot be used: what they alone name is not relied on, and stored again.
+  public let damagedIndexes: [StoreError]
+
   let cache: IndexCache?
   let lease: Lease
   let status: RunStatus
@@ -28,6 +31,8 @@ public final class WritingSession: Sendable {
   /// One open pack of contents for each eight workers.
   let lanes: [PackLane]
 
+  /// Why index objects that were due were not merged.
+  let mergeFailure = Mutex<StoreError?>(nil)
   private let snapshots: Set<Digest>
   private let writers = Atomic<Int>(0)
   private let isReleased = Atomic<Bool>(false)
@@ -43,12 +48,13 @@ public final class WritingSession: Sendable {
     lease = try Lease(storage)
     let listing = try RepositoryListing(storage, lease: lease)
     let objects = try IndexLoading.load(listing.indexes, from: storage, cache: cache)
+    damagedIndexes = objects.faults.map(\.error)
     self.repository = repository
     self.cache = cache
     canRelyOnLists = !listing.hasCondemned
     snapshots = Set(listing.snapshots)
     status = RunStatus(place: repository.place)
-    let index = IndexSet(objects) { id in
+    let index = IndexSet(objects.objects) { id in
       listing.packs.contains(id) && !listing.condemnedPacks.contains(id)
     }
     known = KnownBlobs(index)
@@ -76,6 +82,9 @@ public final class WritingSession: Sendable {
   /// The packs that are there, that an index object names, and that are not condemned. While none
   /// of them goes, what was in the repository is in it.
   public var indexedPacks: Set<Digest> { known.packs }
+
+  /// Why index objects were not merged though that was due: worth a word, and no more.
+  public var indexRemark: StoreError? { mergeFailure.withLock { $0 } }
 
   /// Whether a snapshot was there when the session had its lease and listed.
   public func holds(snapshot: SnapshotID) -> Bool { snapshots.contains(snapshot) }

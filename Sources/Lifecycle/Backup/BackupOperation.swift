@@ -35,6 +35,7 @@ public struct BackupOperation {
       try work(run)
       var report = BackupReport()
       report.remarks = state.remarks
+      report.damagedIndexes = session.damagedIndexes
       let tree = try storeAbove(run)
       fill(&report, run, start)
       try finish(tree, run, earlier, &report)
@@ -154,6 +155,9 @@ public struct BackupOperation {
       report.snapshot = stored
     }
     report.statistics = run.session.statistics
+    if let remark = run.session.indexRemark {
+      report.remarks.append("the index was not merged: \(remark.reason)")
+    }
     do throws(LifecycleError) {
       try run.source.finish(
         records(run), snapshot: stored.id, packs: run.session.indexedPacks,

@@ -21,6 +21,8 @@ public struct BackupReport: Sendable {
   public internal(set) var databases: [DatabaseRecord] = []
   /// What is to be said besides, of no path.
   public internal(set) var remarks: [String] = []
+  /// Index objects of the repository that cannot be used: what they alone name was stored again.
+  public internal(set) var damagedIndexes: [StoreError] = []
   /// Files that were opened.
   public internal(set) var opened = 0
   /// Whether the snapshot would have held what the source's last one holds, and so was not written.

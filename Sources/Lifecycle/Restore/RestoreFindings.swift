@@ -9,7 +9,7 @@ final class RestoreFindings: Sendable {
     var unmade: Set<Int> = []
     var damaged: [(number: Int, reason: String)] = []
     var failed: [(number: Int, reason: String)] = []
-    var missing: [(use: BlobUse, error: StoreError)] = []
+    var missing: [BlobUse] = []
     var ownersNotSet = 0
   }
 
@@ -64,9 +64,9 @@ final class RestoreFindings: Sendable {
   /// An entry is not there for a reason that is told of another one.
   func skip(_ number: Int) { state.withLock { _ = $0.unmade.insert(number) } }
 
-  /// Blobs whose packs are not where the index says.
-  func miss(_ uses: [BlobUse], _ error: StoreError) {
-    state.withLock { state in state.missing += uses.map { ($0, error) } }
+  /// Blobs that are not to be had from where they were looked for.
+  func miss(_ uses: [BlobUse]) {
+    if !uses.isEmpty { state.withLock { $0.missing += uses } }
   }
 
   func countOwnerNotSet() { state.withLock { $0.ownersNotSet += 1 } }
@@ -75,7 +75,7 @@ final class RestoreFindings: Sendable {
   func isUnmade(_ number: Int) -> Bool { state.withLock { $0.unmade.contains(number) } }
 
   /// Takes what was missed since the last time.
-  func takeMissing() -> [(use: BlobUse, error: StoreError)] {
+  func takeMissing() -> [BlobUse] {
     state.withLock { state in
       defer { state.missing = [] }
       return state.missing

@@ -11,10 +11,7 @@ final class StagedFileSink: BlobSink {
     cursor = try run.cursor()
   }
 
-  func miss(_ uses: [BlobUse], _ error: StoreError) throws {
-    if error.code == .missing { return run.findings.miss(uses, error) }
-    for use in uses { run.findings.lose(Int(use.item), error.reason) }
-  }
+  func miss(_ uses: [BlobUse], _ error: StoreError) { run.findings.miss(uses) }
 
   func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws {
     var start = 0
@@ -32,12 +29,13 @@ final class StagedFileSink: BlobSink {
   private func write(
     _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to number: Int
   ) throws(LifecycleError) {
+    let missing = blobs.filter { $0.range == nil }
+    run.findings.miss(missing.map(\.use))
+    let blobs = missing.isEmpty ? blobs : blobs.filter { $0.range != nil }
+    if blobs.isEmpty { return }
     run.counters.didHandle(bytes: blobs.reduce(0) { $0 + UInt64($1.use.length) })
     if run.isSimple(number) { run.counters.didHandle(files: 1) }
     if run.findings.isUnmade(number) { return }
-    if blobs.contains(where: { $0.range == nil }) {
-      return run.findings.lose(number, "its pack holds other bytes at its place")
-    }
     do throws(SystemError) {
       if run.isSimple(number) {
         try make(number, blobs, of: frame)

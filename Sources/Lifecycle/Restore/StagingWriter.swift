@@ -87,16 +87,22 @@ struct StagingWriter: ~Copyable {
     }
     try checkStop()
     let missing = run.findings.takeMissing()
-    if !missing.isEmpty { try deliverMissing(missing.map(\.use)) }
+    if !missing.isEmpty { try deliverMissing(missing) }
   }
 
-  /// Looks for what was not at its place once more: another program may have moved it.
+  /// Looks for what was not at its place once more: another program may have moved it, or another
+  /// pack may have it, too. What of a file is lost loses the file.
   private func deliverMissing(_ uses: [BlobUse]) throws {
     let sink = try StagedFileSink(run)
-    for use in uses {
+    for use in uses where !run.findings.isUnmade(Int(use.item)) {
+      try checkStop()
       guard let bytes = try find(use) else { continue }
-      let isWhole = bytes.count == Int(use.length)
-      try sink.take([DeliveredBlob(use: use, range: isWhole ? 0..<bytes.count : nil)], of: bytes)
+      guard bytes.count == Int(use.length) else {
+        run.findings.lose(
+          Int(use.item), "it asks for \(use.length) bytes of a blob that has \(bytes.count)")
+        continue
+      }
+      try sink.take([DeliveredBlob(use: use, range: 0..<bytes.count)], of: bytes)
     }
   }
 

@@ -25,6 +25,7 @@ struct BackupText {
       tellOfTheDevice(console)
     }
     guard let report else { return }
+    console.warn(of: report.damagedIndexes)
     for remark in report.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
     }

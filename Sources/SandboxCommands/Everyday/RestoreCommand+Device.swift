@@ -11,6 +11,7 @@ extension RestoreCommand {
     let mode = try merging.mode()
     let (repository, storage) = try repository.open()
     let reader = try repository.beginReading()
+    defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     let found = try device(of: stored.snapshot)
     let policy = try policy.compile(

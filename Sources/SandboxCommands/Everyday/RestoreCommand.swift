@@ -104,6 +104,7 @@ struct RestoreCommand: SandboxCommand {
     }
     let (repository, storage) = try repository.open()
     let reader = try repository.beginReading()
+    defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     var request = RestoreRequest(
       path: try part.path(path, in: stored.snapshot), target: ByteString(to ?? ""),

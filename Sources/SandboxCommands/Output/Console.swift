@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
@@ -28,6 +29,14 @@ final class Console {
 
   /// Says that something is amiss with which the work went on.
   func warning(_ text: String) { say("sandboxctl: warning: \(text)\n") }
+
+  /// Says what of a repository is amiss with which the work went on, and what to do about it.
+  func warn(of remarks: [StoreError]) {
+    for remark in remarks { warning(remark.description) }
+    if let hint = remarks.lazy.compactMap(\.hint).first {
+      try? errors.write("sandboxctl: hint: \(hint)\n")
+    }
+  }
 
   /// Tells of a failure: in words, or as JSON when the results are JSON.
   func failure(_ failure: Failure, asJSON: Bool) {

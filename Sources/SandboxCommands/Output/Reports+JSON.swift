@@ -70,7 +70,8 @@ extension BackupReport {
       "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
       "seconds": .double(seconds), "unreadable": .array(unreadable.map(\.json)),
       "warnings": .array(warnings.map(\.json)),
-      "remarks": .array(remarks.map { .string($0) }), "same_disk": .bool(isOnSameDisk),
+      "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
+      "same_disk": .bool(isOnSameDisk),
       "plan": plan.json,
     ]
   }

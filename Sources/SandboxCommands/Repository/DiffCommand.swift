@@ -52,8 +52,9 @@ struct DiffCommand: SandboxCommand {
     let after = try second.find(in: repository, console)
     let path = ByteString(path ?? "")
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
-    let comparison = try SnapshotComparison(
-      before, after, path: logical, from: repository.beginCachedReading())
+    let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
+    let comparison = try SnapshotComparison(before, after, path: logical, from: reader)
     var summary = DifferenceSummary()
     try comparison.run { finding in
       switch finding {

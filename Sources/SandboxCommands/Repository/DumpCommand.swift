@@ -46,6 +46,7 @@ struct DumpCommand: SandboxCommand {
     let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
     switch try reader.source(top, in: stored) {
     case .single(let entry) where !tar:

@@ -52,8 +52,9 @@ struct FindCommand: SandboxCommand {
     for error in listing.damaged { console.warning(error.description) }
     var damaged = listing.damaged.count
     var found = 0
-    let search = SnapshotSearch(
-      pattern, in: listing.snapshots, from: try repository.beginCachedReading())
+    let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
+    let search = SnapshotSearch(pattern, in: listing.snapshots, from: reader)
     var line = ListingLine()
     try search.run { finding in
       switch finding {

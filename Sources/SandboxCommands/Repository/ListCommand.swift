@@ -46,6 +46,7 @@ struct ListCommand: SandboxCommand {
     let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
     let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
     let show = { (entry: TreeEntry, path: ByteString) throws in
       if output.json { return try console.result(entry.json(at: path)) }

@@ -36,6 +36,7 @@ struct StatsCommand: SandboxCommand {
     let repository = try repository.open().repository
     if let name { return try count(name.find(in: repository, console), repository, console) }
     let statistics = try repository.statistics()
+    console.warn(of: statistics.damagedIndexes)
     if output.json {
       try console.result(statistics.json)
     } else {
@@ -48,7 +49,9 @@ struct StatsCommand: SandboxCommand {
   private func count(
     _ stored: StoredSnapshot, _ repository: Repository, _ console: Console
   ) throws -> ExitStatus {
-    let statistics = try SnapshotStatistics(of: stored, from: try repository.beginCachedReading())
+    let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
+    let statistics = try SnapshotStatistics(of: stored, from: reader)
     for remark in statistics.damaged {
       console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")
     }

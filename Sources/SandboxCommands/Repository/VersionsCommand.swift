@@ -41,9 +41,10 @@ struct VersionsCommand: SandboxCommand {
     }
     let repository = try repository.open().repository
     let listing = try repository.snapshots()
+    let reader = try repository.beginCachedReading()
+    defer { console.warn(of: reader.remarks) }
     let history = try PathHistory(
-      of: { try? $0.logicalPath(path) }, in: listing.snapshots,
-      from: repository.beginCachedReading())
+      of: { try? $0.logicalPath(path) }, in: listing.snapshots, from: reader)
     for error in listing.damaged { console.warning(error.description) }
     for (stored, error) in history.damaged {
       console.warning("damaged: \(path)\([stored.id].shortNames): \(error.reason)")

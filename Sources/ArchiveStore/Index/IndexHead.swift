@@ -1,0 +1,70 @@
+internal import Codecs
+
+/// All of an index object that stands before its blob entries: header, packs, frames, fan-outs.
+struct IndexHead {
+  private(set) var packs: [IndexBuilder.Pack]
+  /// For each kind how many blobs have a hash with which first bits, and how many bits these are.
+  private var counts: [[UInt32]]
+  private let bits: [Int]
+  private var blobsByKind = [Int](repeating: 0, count: IndexLayout.kinds)
+
+  /// Prepares to count at most so many blobs of each kind.
+  init(packs: [IndexBuilder.Pack], atMost blobsByKind: [Int]) {
+    self.packs = packs
+    bits = blobsByKind.map(IndexLayout.fanOutBits)
+    counts = bits.map { [UInt32](repeating: 0, count: 1 << $0) }
+  }
+
+  /// The same counts for other packs.
+  func with(packs: [IndexBuilder.Pack]) -> IndexHead {
+    var head = self
+    head.packs = packs
+    return head
+  }
+
+  mutating func count(_ record: BlobRecord) {
+    let kind = Int(record.kind.rawValue)
+    counts[kind][IndexLayout.slot(record.digest, bits: bits[kind])] += 1
+    blobsByKind[kind] += 1
+  }
+
+  var layout: IndexLayout {
+    IndexLayout(
+      packs: packs.count, frames: packs.reduce(0) { $0 + $1.frames.count },
+      blobsByKind: blobsByKind)
+  }
+
+  func encode() -> [UInt8] {
+    let layout = layout
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(layout.blobTable)
+    layout.encodeHeader(into: &bytes)
+    encodePacks(into: &bytes)
+    for (kind, wanted) in layout.fanOutBits.enumerated() {
+      // Fewer blobs than were expected may need fewer bits.
+      let slots = 1 << (bits[kind] - wanted)
+      var total: UInt32 = 0
+      for (number, count) in counts[kind].enumerated() {
+        total += count
+        if (number + 1) % slots == 0 { bytes.append(littleEndian: total) }
+      }
+    }
+    return bytes
+  }
+
+  private func encodePacks(into bytes: inout [UInt8]) {
+    var firstFrame: UInt32 = 0
+    for pack in packs {
+      pack.id.append(to: &bytes)
+      bytes.append(littleEndian: pack.size)
+      bytes.append(littleEndian: firstFrame)
+      bytes.append(littleEndian: UInt32(pack.frames.count))
+      firstFrame += UInt32(pack.frames.count)
+    }
+    for place in packs.lazy.flatMap(\.frames) {
+      bytes.append(littleEndian: place.offset)
+      bytes.append(littleEndian: place.stored)
+      bytes.append(littleEndian: place.plain)
+    }
+  }
+}

@@ -1,0 +1,119 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+extension WritingSession {
+  /// Merges index objects where some are due, and no other program removes objects just now.
+  ///
+  /// No backup fails for it: what cannot be done is left to the next run. A merged object is durable
+  /// and read again before the first of those that it replaces is removed.
+  func mergeIndexes() {
+    do throws(StoreError) {
+      guard mayMerge, try !plan(for: RepositoryListing.indexes(storage)).groups.isEmpty,
+        let right = try PruneLease(lease)
+      else { return }
+      defer { right.release() }
+      try mergeIndexes(right)
+    } catch {
+      mergeFailure.withLock { $0 = error }
+    }
+  }
+
+  private var storage: any Storage { repository.storage }
+
+  /// Whoever removes index objects has to know what prune has to.
+  private var mayMerge: Bool {
+    storage.canRename
+      && repository.settings.features.prune.allSatisfy(RepositorySettings.known.contains)
+  }
+
+  /// What is due among objects of which only the sizes are known.
+  private func plan(for ids: [Digest]) throws(StoreError) -> IndexMergePlan {
+    var sizes = Dictionary(known.objects.map { ($0.id, $0.bytes.count) }) { first, _ in first }
+    guard ids.count > 1 else { return IndexMergePlan(sizes: []) }
+    for id in ids where sizes[id] == nil {
+      sizes[id] = try storage.status(RepositoryLayout.index(id)).map { Int(clamping: $0.size) }
+    }
+    return IndexMergePlan(sizes: ids.compactMap { sizes[$0] })
+  }
+
+  private func mergeIndexes(_ right: PruneLease) throws(StoreError) {
+    let index = try IndexLoading.loadAll(from: storage, cache: cache, known: known.objects)
+    var ids = index.ids
+    for group in IndexMergePlan(sizes: index.objects.map(\.bytes.count)).groups {
+      let objects = group.map { index.objects[$0] }
+      guard let merged = try merge(objects, right) else { continue }
+      let old = Set(objects.map(\.id)).subtracting([merged.id])
+      guard try right.isHeld() else { break }
+      known.replace(old, by: merged)
+      for id in old { try remove(id) }
+      ids.subtract(old)
+      ids.insert(merged.id)
+    }
+    cache?.keep(only: Array(ids))
+  }
+
+  /// Writes the merged object and reads it again. Nothing where these objects cannot be merged.
+  private func merge(
+    _ objects: [IndexObject], _ right: PruneLease
+  ) throws(StoreError) -> IndexObject? {
+    let isPresent = try presence(of: Set(objects.flatMap(\.packIDs)))
+    guard var merge = try IndexMerge(objects, isPresent: isPresent) else { return nil }
+    let writer = try lease.explained { () throws(StoreError) in
+      try storage.startObject(in: lease.path)
+    }
+    do {
+      var hash = Blake2b()
+      let isMerged = try merge.write { bytes throws(StoreError) in
+        try lease.keepAlive()
+        hash.update(bytes)
+        try writer.append(bytes)
+      }
+      guard isMerged, try right.isHeld() else {
+        writer.discard()
+        return nil
+      }
+      let id = hash.finish()
+      try lease.explained { () throws(StoreError) in
+        try writer.commit(as: RepositoryLayout.index(id), digest: id)
+      }
+      return try IndexLoading.open(id, from: storage, cache: cache)
+    } catch {
+      writer.discard()
+      throw error
+    }
+  }
+
+  /// Which packs are there: each is asked for, or where they are many all are listed.
+  private func presence(
+    of packs: Set<Digest>
+  ) throws(StoreError) -> (Digest) throws(StoreError) -> Bool {
+    if packs.count < RepositoryLayout.packFolders.count {
+      return { [storage] pack throws(StoreError) in
+        try storage.status(RepositoryLayout.pack(pack)) != nil
+      }
+    }
+    let listed = try RepositoryListing.packs(storage)
+    return { listed.contains($0) }
+  }
+
+  /// Removes an object by way of the lease, so that nothing is removed once that was taken away: what
+  /// has the same name by then may be another program's. One that is gone already is no matter.
+  private func remove(_ id: Digest) throws(StoreError) {
+    let aside = lease.path.appending(ByteString("replaced-\(id.hex)"))
+    do {
+      try lease.explained { () throws(StoreError) in
+        try storage.rename(RepositoryLayout.index(id), to: aside)
+      }
+    } catch {
+      guard error.code == .missing else { throw error }
+      return
+    }
+    try storage.remove(aside)
+  }
+}
+
+extension IndexObject {
+  /// The packs that it names.
+  var packIDs: [Digest] { (0..<packs).map { pack($0).id } }
+}

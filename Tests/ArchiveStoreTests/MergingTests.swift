@@ -1,0 +1,315 @@
+import Codecs
+import Foundation
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Merging at the end of backups.
+@Suite struct MergingTests {
+  private static func file(_ number: Int) -> (name: String, bytes: [UInt8]) {
+    ("\(number)", SeededBytes.some(seed: UInt64(number), count: 64 + number % 7))
+  }
+
+  /// Each snapshot has the file of its number and all before it that its backup was given.
+  private static func expectAll(
+    _ storage: any Storage, count: Int, _ sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let repository = try Repository.open(storage)
+    let snapshots = try repository.snapshots()
+    #expect(snapshots.damaged.isEmpty, sourceLocation: sourceLocation)
+    #expect(snapshots.snapshots.count == count, sourceLocation: sourceLocation)
+    let reader = try repository.beginReading()
+    for stored in snapshots.snapshots {
+      for entry in try reader.entries(of: stored.snapshot.tree) {
+        let number = try #require(Int(entry.name.description))
+        let bytes = try reader.bytes(at: entry.name, in: stored)
+        #expect(bytes == Self.file(number).bytes, sourceLocation: sourceLocation)
+      }
+    }
+    // Nothing had to be found by the packs' own tables.
+    #expect(reader.remarks.isEmpty, "\(reader.remarks)", sourceLocation: sourceLocation)
+  }
+
+  private static func indexes(_ storage: any Storage) throws -> Int {
+    try RepositoryListing.indexes(storage).count
+  }
+
+  @Test func manySmallBackupsLeaveFewObjects() throws {
+    let storage = MemoryStorage()
+    let repository = try Repository.create(in: storage, program: "test")
+    var most = 0
+    for number in 1...120 {
+      try repository.back(up: [Self.file(number)], sequence: UInt64(number))
+      most = max(most, try Self.indexes(storage))
+    }
+    #expect(most <= 8, "\(most)")
+    #expect(most > 1)
+    try Self.expectAll(storage, count: 120)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// A session's checkpoints are merged while it goes on, and what they have stays known to it.
+  @Test func checkpointsAreMerged() throws {
+    let storage = MemoryStorage()
+    let repository = try Repository.create(in: storage, program: "test")
+    let session = try repository.beginWriting()
+    var entries: [TreeEntry] = []
+    for number in 0..<40 {
+      let file = Self.file(number)
+      let content = try session.storeFile(
+        logicalPath: ByteString("folders/x/\(file.name)"), bytes: file.bytes)
+      entries.append(TreeEntry(name: ByteString(file.name), node: .file(content)))
+      try session.checkpoint()
+      #expect(try Self.indexes(storage) <= 7)
+      #expect(session.known.objects.count == (try Self.indexes(storage)))
+    }
+    let count = session.statistics.newBlobs
+    for number in 0..<40 {
+      _ = try session.storeFile(logicalPath: "folders/x/again", bytes: Self.file(number).bytes)
+    }
+    #expect(session.statistics.newBlobs == count)
+    #expect(session.indexRemark == nil)
+    _ = try session.finish(repository.makeSnapshot(try session.storeTree(entries)))
+    try Self.expectAll(storage, count: 1)
+  }
+
+  /// A blob that the session may not rely on is not relied on after a merge either.
+  @Test func anotherWritersPacksAreNotReliedOnByAMerge() throws {
+    let storage = MemoryStorage()
+    let repository = try Repository.create(in: storage, program: "test")
+    let session = try repository.beginWriting()
+    try repository.back(up: [Self.file(1)], sequence: 1)
+    _ = try session.storeFile(logicalPath: "folders/x/y", bytes: Self.file(2).bytes)
+    try session.checkpoint()
+    #expect(try Self.indexes(storage) == 1)
+    let other = BlobID(kind: .data, digest: Blake2b.hash(Self.file(1).bytes))
+    #expect(!session.contains(other))
+    #expect(session.contains(BlobID(kind: .data, digest: Blake2b.hash(Self.file(2).bytes))))
+    _ = try session.storeFile(logicalPath: "folders/x/z", bytes: Self.file(1).bytes)
+    #expect(session.statistics.newBlobs == 2)
+  }
+
+  /// Each storage call of a backup that merges fails, once or from then on, as after a crash: every
+  /// snapshot is whole, by the index alone, and the next backup goes on.
+  @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {
+    var last = 0
+    var merged = 0
+    for number in stride(from: 1, to: 10_000, by: 1) {
+      let memory = MemoryStorage()
+      let storage = WatchedStorage(memory)
+      let repository = try Repository.create(in: storage, program: "test")
+      try repository.back(up: [Self.file(1)], sequence: 1)
+      let session = try repository.beginWriting()
+      let content = try session.storeFile(
+        logicalPath: "folders/test/4", bytes: Self.file(4).bytes)
+      let tree = try session.storeTree([TreeEntry(name: "4", node: .file(content))])
+      storage.state.withLock { state in
+        (state.calls, state.failing, state.staysBroken) = (0, number, staysBroken)
+      }
+      let error = storeError { try session.finish(repository.makeSnapshot(tree, sequence: 2)) }
+      if session.indexRemark != nil { merged += 1 }
+      try Self.expectAll(memory, count: error == nil ? 2 : 1)
+      let again = try Repository.open(memory)
+      try again.back(up: [Self.file(5)], sequence: 5)
+      try Self.expectAll(memory, count: error == nil ? 3 : 2)
+      last = number
+      if storage.state.withLock(\.calls) < number { break }
+    }
+    #expect(last > 30)
+    #expect(merged > 10, "calls of the merge failed, and no backup did for it")
+  }
+
+  @Test func aRightThatAnotherHas() throws {
+    let folder = TemporaryFolder()
+    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let repository = try Repository.create(in: storage, program: "test")
+    let other = try Lease(storage)
+    let right = try #require(try PruneLease(other))
+    #expect(try PruneLease(Lease(storage)) == nil)
+    for number in 1...6 {
+      let session = try repository.beginWriting()
+      let content = try session.storeFile(
+        logicalPath: "folders/test/f", bytes: Self.file(number).bytes)
+      let tree = try session.storeTree([
+        TreeEntry(name: ByteString("\(number)"), node: .file(content))
+      ])
+      _ = try session.finish(repository.makeSnapshot(tree, sequence: UInt64(number)))
+      #expect(session.indexRemark == nil)
+    }
+    #expect(try Self.indexes(storage) == 6)
+    #expect(try right.isHeld())
+    right.release()
+    try repository.back(up: [Self.file(7)], sequence: 7)
+    #expect(try Self.indexes(storage) <= 3)
+    try Self.expectAll(storage, count: 7)
+  }
+
+  /// An hour without a sign of life, by the store's clock, and the right is another's; what had it
+  /// notices.
+  @Test func aRightWhoseHolderIsDead() throws {
+    let folder = TemporaryFolder()
+    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let repository = try Repository.create(in: storage, program: "test")
+    let dead = try Lease(storage)
+    let right = try #require(try PruneLease(dead))
+    let alive = folder("repo/leases/prune/alive")
+    try Self.age(alive, seconds: 3500)
+    for number in 1...3 { try repository.back(up: [Self.file(number)], sequence: UInt64(number)) }
+    #expect(try Self.indexes(storage) == 3)
+    try Self.age(alive, seconds: 3700)
+    try repository.back(up: [Self.file(4)], sequence: 4)
+    #expect(try Self.indexes(storage) < 3)
+    #expect(try storage.list(RepositoryLayout.leases) == [dead.path.name])
+    #expect(try !right.isHeld())
+    // What gives back what it lost takes nothing from the next holder.
+    let next = try #require(try PruneLease(Lease(storage)))
+    right.release()
+    #expect(try next.isHeld())
+  }
+
+  /// A holder that ended before its first sign of life gets an hour from when it is found.
+  @Test func aRightWithoutASignOfLife() throws {
+    let folder = TemporaryFolder()
+    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    _ = try Repository.create(in: storage, program: "test")
+    try storage.makeFolders(["prune"], in: RepositoryLayout.leases)
+    let lease = try Lease(storage)
+    #expect(try PruneLease(lease) == nil)
+    #expect(try PruneLease(lease) == nil)
+    try Self.age(folder("repo/leases/prune/alive"), seconds: 3700)
+    #expect(try PruneLease(lease) != nil)
+  }
+
+  private static func age(_ path: String, seconds: Double) throws {
+    try FileManager.default.setAttributes(
+      [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
+  }
+
+  /// Where the right is taken away between, nothing is removed any more.
+  @Test func aRightThatIsTakenAway() throws {
+    let memory = MemoryStorage()
+    let storage = WatchedStorage(memory)
+    let repository = try Repository.create(in: storage, program: "test")
+    try repository.back(up: [Self.file(1)], sequence: 1)
+    storage.state.withLock { state in
+      state.action = { event in
+        // The merged object, which is the second of this run.
+        guard event.hasPrefix("commit index/"), (try? Self.indexes(memory)) == 2 else { return }
+        try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("taken"))
+      }
+    }
+    try repository.back(up: [Self.file(2)], sequence: 2)
+    #expect(try Self.indexes(memory) == 3)
+    try Self.expectAll(memory, count: 2)
+    storage.state.withLock { $0.action = nil }
+    try repository.back(up: [Self.file(3)], sequence: 3)
+    #expect(try Self.indexes(memory) < 4)
+    try Self.expectAll(memory, count: 3)
+  }
+
+  /// What a reader has listed is replaced before it is read.
+  @Test func aReaderThatListedBefore() throws {
+    let memory = MemoryStorage()
+    let storage = WatchedStorage(memory)
+    let repository = try Repository.create(in: memory, program: "test")
+    try repository.back(up: [Self.file(1)], sequence: 1)
+    let isFirst = Atomic<Bool>(true)
+    storage.state.withLock { state in
+      state.action = { event in
+        guard event.hasPrefix("load index/"), isFirst.exchange(false, ordering: .relaxed) else {
+          return
+        }
+        _ = try? repository.back(up: [Self.file(2)], sequence: 2)
+      }
+    }
+    let reader = try Repository.open(storage).beginReading()
+    let wasRead = !isFirst.load(ordering: .relaxed)
+    #expect(wasRead)
+    let snapshots = try repository.snapshots().snapshots
+    #expect(snapshots.count == 2)
+    for (number, stored) in snapshots.enumerated() {
+      let file = Self.file(number + 1)
+      #expect(try reader.bytes(at: ByteString(file.name), in: stored) == file.bytes)
+    }
+    #expect(reader.remarks.isEmpty)
+  }
+
+  @Test func condemnedPacksStayNamed() throws {
+    let storage = MemoryStorage()
+    let repository = try Repository.create(in: storage, program: "test")
+    try repository.back(up: [Self.file(1)], sequence: 1)
+    let packs = try RepositoryListing.packs(storage)
+    let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
+    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
+    try storage.put(Array(text.utf8), RepositoryLayout.condemned.appending("00.json"))
+    try repository.back(up: [Self.file(2)], sequence: 2)
+    let objects = try IndexLoading.loadAll(from: storage).objects
+    #expect(objects.count == 1)
+    #expect(Set(objects.flatMap(\.packIDs)).isSuperset(of: packs))
+    try Self.expectAll(storage, count: 2)
+  }
+
+  /// Who does not know what prune has to know removes no index object.
+  @Test func anUnknownFeatureOfPrune() throws {
+    let storage = MemoryStorage()
+    _ = try Repository.create(in: storage, program: "test")
+    try storage.change(RepositoryLayout.settings) { text in
+      let changed = String(decoding: text, as: UTF8.self)
+        .replacingOccurrences(of: "\"prune\": []", with: "\"prune\": [\"new\"]")
+        .replacingOccurrences(of: "\"prune\":[]", with: "\"prune\":[\"new\"]")
+      text = Array(changed.utf8)
+    }
+    let repository = try Repository.open(storage)
+    #expect(repository.settings.features.prune == ["new"])
+    for number in 1...4 { try repository.back(up: [Self.file(number)], sequence: UInt64(number)) }
+    #expect(try Self.indexes(storage) == 4)
+  }
+
+  @Test func copiesOfMergedObjectsAreRemoved() throws {
+    let folder = TemporaryFolder()
+    let storage = MemoryStorage()
+    let repository = try Repository.create(in: storage, program: "test")
+    let cache = IndexCache(folder: ByteString(folder("cache")))
+    for number in 1...9 {
+      let session = try repository.beginWriting(cache: cache)
+      _ = try session.storeFile(logicalPath: "folders/x/y", bytes: Self.file(number).bytes)
+      _ = try session.finish(
+        repository.makeSnapshot(try session.storeTree([]), sequence: UInt64(number)))
+      let copies = folder.files().filter { $0.hasSuffix(".index") }
+      #expect(copies.count == (try Self.indexes(storage)))
+    }
+  }
+
+  /// Several programs back up at once: all snapshots are whole by the index alone.
+  @Test func writersAtOnce() throws {
+    let folder = TemporaryFolder()
+    let path = ByteString(folder("repo"))
+    _ = try Repository.create(in: LocalStorage.create(path: path), program: "test")
+    let failures = Mutex<[String]>([])
+    let workers = try Workers(count: 3, capacity: 3, name: "test")
+    for writer in 0..<3 {
+      workers.submit {
+        do {
+          let repository = try Repository.open(LocalStorage(path: path))
+          for number in 0..<8 {
+            let file = Self.file(writer * 100 + number)
+            let sequence = UInt64(writer * 100 + number)
+            try repository.back(up: [file, Self.file(900)], sequence: sequence)
+          }
+        } catch { failures.withLock { $0.append("\(error)") } }
+      }
+    }
+    workers.finish()
+    #expect(failures.withLock { $0 } == [])
+    let storage = try LocalStorage(path: path)
+    try Self.expectAll(storage, count: 24)
+    try Repository.open(storage).back(up: [Self.file(500)], sequence: 500)
+    #expect(try Self.indexes(storage) <= 5)
+    try Self.expectAll(storage, count: 25)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+}

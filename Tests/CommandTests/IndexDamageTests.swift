@@ -1,0 +1,116 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A repository whose index is damaged or gone: every command goes on by what the packs say of
+/// themselves, and says so.
+@Suite struct IndexDamageTests {
+  /// Two backups of a folder; between them one file changed.
+  private static func make() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(11)
+    for name in ["a", "b", "deep/er/c"] {
+      try cli.folder.write(random.bytes(20_000), at: ByteString("tree/" + name))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    try cli.folder.write(random.bytes(30_000), at: "tree/b")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    return cli
+  }
+
+  private static func indexes(_ cli: CommandLine) throws -> [String] {
+    try cli.names(in: "repo/index").map { "\(cli.folder.string)/repo/index/\($0)" }
+  }
+
+  private static func damage(_ cli: CommandLine, _ how: String) throws {
+    for path in try indexes(cli) {
+      switch how {
+      case "flipped": try cli.flip(byte: 150, of: path)
+      case "cut":
+        let file = try FileHandle(forUpdating: URL(fileURLWithPath: path))
+        try file.truncate(atOffset: 100)
+        try file.close()
+      default: try FileManager.default.removeItem(atPath: path)
+      }
+    }
+  }
+
+  private static let lines = [
+    "ls latest:folders/tree --recursive --long", "dump latest:folders/tree/deep/er/c",
+    "diff latest~1 latest", "versions folders/tree/b", "find b", "stats latest",
+  ]
+
+  @Test(arguments: ["flipped", "cut", "removed"]) func commandsGoOn(_ how: String) throws {
+    let cli = try Self.make()
+    let before = try Self.lines.map { try cli.succeed($0 + " --repo repo") }
+    try Self.damage(cli, how)
+    if how != "removed" {
+      // This host's own copy of the index is whole.
+      #expect(try cli.run(Self.lines[0] + " --repo repo").errors.isEmpty)
+    }
+    try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
+    for (line, wanted) in zip(Self.lines, before) {
+      let outcome = try cli.run(line + " --repo repo")
+      #expect(outcome.code == 0 && outcome.output == wanted, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.hasPrefix("sandboxctl: warning: cannot "), "\(line)")
+      #expect(outcome.errors.contains("index"))
+      #expect(outcome.errors.contains("sandboxctl: hint: "))
+    }
+    let restore = try cli.run("restore latest:folders/tree --to back --quiet --repo repo")
+    #expect(restore.code == 0 && restore.errors.contains("warning: "), "\(restore.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    let check = try cli.run("check --read-data --quiet --repo repo")
+    #expect(check.code == 13 && check.output.contains("damaged  index"), "\(check.output)")
+    #expect(!check.output.contains("lost "), "\(check.output)")
+  }
+
+  /// A backup relies on nothing that only a damaged index object names: what it needs it stores, so
+  /// that its snapshot is whole without the old packs.
+  @Test(arguments: ["flipped", "cut", "removed"]) func aBackupGoesOn(_ how: String) throws {
+    let cli = try Self.make()
+    let packs = try cli.packs()
+    try Self.damage(cli, how)
+    let backup = try cli.run("backup --layout folder --root tree --repo repo --quiet")
+    #expect(backup.code == 0)
+    #expect(backup.errors.contains("index/") == (how != "removed"), "\(backup.errors)")
+    for pack in packs { try FileManager.default.removeItem(atPath: pack) }
+    let restore = try cli.run("restore latest:folders/tree --to back --repo repo")
+    #expect(restore.code == 0, "\(restore.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    let check = try cli.run("check --read-data --repo repo")
+    #expect(check.code == 13)
+    let last = try #require(try cli.snapshots().last)
+    #expect(!check.output.contains(last.prefix(8)), "\(check.output)")
+  }
+
+  /// Of what is in two packs the whole copy is taken, though no index names it.
+  @Test func aSecondCopyIsTaken() throws {
+    let cli = try Self.make()
+    let old = try cli.packs()
+    try Self.damage(cli, "removed")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    for pack in try cli.packs() where !old.contains(pack) { try cli.flip(byte: 300, of: pack) }
+    let restore = try cli.run("restore latest:folders/tree --to back --repo repo")
+    #expect(restore.code == 0 && restore.errors.contains("index"), "\(restore.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    let check = try cli.run("check --read-data --repo repo")
+    #expect(check.code == 13 && !check.output.contains("lost "), "\(check.output)")
+  }
+
+  /// Many small backups leave few index objects, and nothing behind.
+  @Test func manyBackups() throws {
+    let cli = try Self.make()
+    for number in 0..<14 {
+      try cli.folder.write("\(number)", at: "tree/changing")
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    #expect(try Self.indexes(cli).count <= 5)
+    #expect(try cli.names(in: "repo/leases").isEmpty)
+    _ = try cli.succeed("check --read-data --repo repo")
+    try Recover.succeed(cli, "repo verify --read-data")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
+}
