@@ -17,20 +17,20 @@ public enum SandboxctlProgram {
 
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
-    let console = Console()
+    let console = Console(asJSON: arguments.contains("--json"))
     var status: ExitStatus
     do {
       status = try perform(arguments, console)
     } catch {
       let failure = Failure(error)
-      console.failure(failure, asJSON: arguments.contains("--json"))
+      console.failure(failure)
       status = failure.status
     }
     do {
       try console.flush()
     } catch {
       let failure = Failure(error)
-      console.failure(failure, asJSON: arguments.contains("--json"))
+      console.failure(failure)
       try? console.flush()
       status = failure.status
     }

@@ -6,8 +6,12 @@ internal import SystemIO
 /// Errors of standard output end the command by a throw; those of standard error are ignored, since
 /// there is nowhere left to tell of them.
 final class Console {
+  /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
+  private let isJSON: Bool
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
+
+  init(asJSON: Bool) { isJSON = asJSON }
 
   /// Writes a line of the result.
   func result(_ line: String) throws { try output.write(line + "\n") }
@@ -22,14 +26,19 @@ final class Console {
   func result(_ json: JSON) throws { try result(json.compact) }
 
   /// Says something that is not the result.
-  func note(_ text: String) { try? errors.write("note: \(text)\n") }
+  func note(_ text: String) { say(text, as: "note", after: "note: ") }
 
   /// Says that something is amiss with which the work went on.
-  func warning(_ text: String) { try? errors.write("sandboxctl: warning: \(text)\n") }
+  func warning(_ text: String) { say(text, as: "warning", after: "sandboxctl: warning: ") }
 
-  /// Tells of a failure: in words, or as JSON when the results are JSON.
-  func failure(_ failure: Failure, asJSON: Bool) {
-    if asJSON {
+  private func say(_ text: String, as name: String, after prefix: String) {
+    let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text
+    try? errors.write(line + "\n")
+  }
+
+  /// Tells of a failure.
+  func failure(_ failure: Failure) {
+    if isJSON {
       try? errors.write(failure.json.compact + "\n")
     } else {
       try? errors.write("sandboxctl: error: \(failure.message)\n")

@@ -35,10 +35,9 @@ struct InitCommand: SandboxCommand {
     let made = try Repository.create(in: storage, program: Version.text)
     if output.json {
       try console.result(
-        [
-          "repository": .string(made.id.hex), "path": .string(made.place),
-          "encryption": .string("none"),
-        ])
+        .object(
+          [JSON.Member("repository", .string(made.id.hex))] + JSON.path(ByteString(repository))
+            + [JSON.Member("encryption", .string("none"))]))
     } else if !output.quiet {
       try console.result("repository \(made.id.hex.prefix(8)) made in \(made.place), plain")
     }
