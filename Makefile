@@ -40,7 +40,7 @@ run: build ## the tour on the sample device
 test: ## all tests
 	$(SWIFT) test
 
-soak: build ## backups that are killed, checked and restored, for SOAK_MINUTES (10)
+soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10)
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 

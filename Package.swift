@@ -41,8 +41,8 @@ let package = Package(
       name: "BuiltinPolicies", path: "policies",
       resources: [
         .embedInCode("common.yaml"), .embedInCode("apple.yaml"), .embedInCode("ios.yaml"),
-        .embedInCode("flatpak.yaml"), .embedInCode("everything.yaml"),
-        .embedInCode("policy.schema.json"),
+        .embedInCode("flatpak.yaml"), .embedInCode("macos.yaml"), .embedInCode("snap.yaml"),
+        .embedInCode("everything.yaml"), .embedInCode("policy.schema.json"),
       ],
       swiftSettings: common),
     .target(
@@ -82,7 +82,8 @@ let package = Package(
       dependencies: ["BuiltinPolicies", "PolicyEngine", "SandboxModel", "SystemIO"],
       path: "Benchmarks/ClassifyBench", swiftSettings: common),
     .target(
-      name: "TestSupport", dependencies: ["Codecs", "SystemIO"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["ArchiveStore", "Codecs", "SystemIO"],
+      path: "Tests/TestSupport",
       swiftSettings: common),
     .target(name: "AllocationCount", path: "Tests/AllocationCount"),
     .testTarget(

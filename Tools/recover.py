@@ -1229,7 +1229,8 @@ def find_name(trees, digest, name):
 
 # -- Snapshots ------------------------------------------------------------------------------------
 
-WANTED = {"format", "version", "repository", "sequence", "time", "host", "tree", "totals"}
+WANTED = {"format", "version", "repository", "source", "sequence", "time", "host", "tree",
+          "totals"}
 TOKEN = re.compile(rb'"(?:[^"\\\x00-\x1f]|\\["\\/bfnrtu])*"|[\[\]{}:,]|[-+.0-9A-Za-z]+')
 SPACE = re.compile(rb"[ \t\r]*")
 
@@ -1326,6 +1327,10 @@ class Snapshot:
         return number(totals.get(name)) if isinstance(totals, dict) else 0
 
     @property
+    def sequence(self):
+        return number(self.members.get("sequence"))
+
+    @property
     def moment(self):
         """When the run began, for sorting: seconds since 1970 and their fraction."""
         form = r"(\d{4}-\d\d-\d\d)[Tt](\d\d:\d\d:\d\d)(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)"
@@ -1354,8 +1359,19 @@ def read_snapshots(repository, damage):
             found.append(Snapshot(repository, snapshot_id))
         except Refused as trouble:
             damage("snapshot %s: %s" % (snapshot_id, trouble))
-    return sorted(found, key=lambda snapshot: (
-        snapshot.moment, number(snapshot.members.get("sequence")), snapshot.id))
+    return by_age(found)
+
+
+def by_age(snapshots):
+    """The oldest first: by time, but those of one source by their sequence, whatever its clock
+    showed."""
+    aged, latest = [], {}
+    for snapshot in sorted(snapshots, key=lambda one: (one.sequence, one.moment, one.id)):
+        source, moment = snapshot.text("source"), snapshot.moment
+        if snapshot.sequence > 0:
+            moment = latest[source] = max(moment, latest.get(source, moment))
+        aged.append((moment, snapshot.sequence, snapshot.id, snapshot))
+    return [snapshot for _, _, _, snapshot in sorted(aged, key=lambda one: one[:3])]
 
 
 def find_snapshot(repository, name, damage):

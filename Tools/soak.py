@@ -5,7 +5,9 @@ usage: soak.py PROGRAM [MINUTES]
 
 Each round changes a folder, backs it up, and as often as not kills that with SIGKILL. Then
 `check --read-data` must find nothing, every snapshot that there was must still be there, and a
-snapshot chosen by chance must restore as the folder was when it was made. The seed is printed;
+snapshot chosen by chance must restore as the folder was when it was made. Another one is restored
+into a folder that holds something, and killed as often: then each file there must be as it was or as
+it is stored, and the next restore must complete it. The seed is printed;
 SANDBOXCTL_SEED makes the same changes again (the moments of the kills depend on the machine, too).
 The folder of a run that fails is kept.
 """
@@ -31,8 +33,8 @@ class Soak:
         self.source = folder / "tree"
         self.source.mkdir()
         self.known = {}
-        self.kills = self.rounds = 0
-        self.duration = 0.3
+        self.kills = self.restore_kills = self.rounds = 0
+        self.durations = {"backup": 0.3, "restore": 0.3}
         self.run("init", "repo", "--plain")
 
     def start(self, *words):
@@ -67,23 +69,51 @@ class Soak:
         lines = self.run("snapshots", "--json", "--repo", "repo").splitlines()
         return [json.loads(line)["id"] for line in lines]
 
-    def backup(self):
-        """Backs up, and kills that now and then."""
-        process = self.start("backup", "--layout", "folder", "--root", "tree", "--repo", "repo",
-                             "--quiet")
+    def run_or_kill(self, *words):
+        """Runs the program, and kills it now and then; whether it was killed."""
+        process = self.start(*words)
         began = time.monotonic()
         if self.chance.random() < 0.6:
             try:
-                process.communicate(timeout=self.chance.uniform(0.001, self.duration))
+                moment = self.chance.uniform(0.001, self.durations[words[0]])
+                process.communicate(timeout=moment)
             except subprocess.TimeoutExpired:
                 process.send_signal(signal.SIGKILL)
         _, errors = process.communicate()
         if process.returncode == -signal.SIGKILL:
+            return True
+        if process.returncode != 0:
+            raise SystemExit(f"soak: error: {words[0]} ended with {process.returncode}\n{errors}")
+        self.durations[words[0]] = max(0.05, time.monotonic() - began)
+        return False
+
+    def backup(self):
+        """Backs up, and kills that now and then."""
+        if self.run_or_kill("backup", "--layout", "folder", "--root", "tree", "--repo", "repo",
+                            "--quiet"):
             self.kills += 1
-        elif process.returncode == 0:
-            self.duration = max(0.05, time.monotonic() - began)
-        else:
-            raise SystemExit(f"soak: error: backup ended with {process.returncode}\n{errors}")
+
+    def merge(self):
+        """Restores one snapshot over the files of another, kills that now and then, and completes
+        it."""
+        if not self.known:
+            return
+        snapshot, wanted = self.chance.choice(sorted(self.known.items()))
+        before = self.chance.choice(sorted(self.known.values()))
+        into = self.folder / "into"
+        shutil.copytree(before, into)
+        words = ("restore", f"{snapshot}:folders/tree", "--to", "into", "--repo", "repo",
+                 "--overwrite", "if-changed", "--delete", "--quiet")
+        if self.run_or_kill(*words):
+            self.restore_kills += 1
+            torn = neither(into, before, wanted)
+            if torn:
+                raise SystemExit(f"soak: error: neither old nor new: {torn[:5]}")
+            self.run(*words)
+        differences = compare(wanted, into)
+        if differences:
+            raise SystemExit(f"soak: error: {snapshot} is merged otherwise: {differences[:5]}")
+        shutil.rmtree(into)
 
     def verify(self):
         """Nothing is damaged, nothing is gone, and one of the snapshots restores."""
@@ -110,6 +140,7 @@ class Soak:
         self.change()
         self.backup()
         self.verify()
+        self.merge()
 
 
 def compare(wanted, found):
@@ -119,6 +150,24 @@ def compare(wanted, found):
     paths = pair.left_only + pair.right_only + mismatched + failed + pair.common_funny
     for name in pair.common_dirs:
         paths += [f"{name}/{path}" for path in compare(wanted / name, found / name)]
+    return paths
+
+
+def neither(found, before, wanted):
+    """The files that are neither as they were nor as they are stored, and those that both have and
+    that are gone."""
+    paths = []
+    for path in found.rglob("*"):
+        relative = path.relative_to(found)
+        if relative.parts[0].startswith(".sandboxctl-restore-") or not path.is_file():
+            continue
+        others = [folder / relative for folder in (before, wanted)]
+        if not any(other.is_file() and filecmp.cmp(path, other, shallow=False) for other in others):
+            paths.append(str(relative))
+    for path in wanted.rglob("*"):
+        relative = path.relative_to(wanted)
+        if (before / relative).is_file() and path.is_file() and not (found / relative).is_file():
+            paths.append(str(relative))
     return paths
 
 
@@ -138,7 +187,8 @@ def main():
         print(f"soak: kept: {folder}", file=sys.stderr)
         raise
     shutil.rmtree(folder)
-    print(f"soak: {soak.rounds} rounds, {soak.kills} kills, {len(soak.known)} snapshots: all whole")
+    print(f"soak: {soak.rounds} rounds, {soak.kills} backups and {soak.restore_kills} restores "
+          f"killed, {len(soak.known)} snapshots: all whole")
 
 
 if __name__ == "__main__":

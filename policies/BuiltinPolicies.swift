@@ -12,6 +12,8 @@ public enum BuiltinPolicies {
     File(name: "apple.yaml", bytes: PackageResources.apple_yaml),
     File(name: "ios.yaml", bytes: PackageResources.ios_yaml),
     File(name: "flatpak.yaml", bytes: PackageResources.flatpak_yaml),
+    File(name: "macos.yaml", bytes: PackageResources.macos_yaml),
+    File(name: "snap.yaml", bytes: PackageResources.snap_yaml),
     File(name: "everything.yaml", bytes: PackageResources.everything_yaml),
   ]
 

@@ -3,20 +3,36 @@ internal import CZstd
 /// Makes independent zstd frames, one for each call, with content size and checksum.
 ///
 /// A compressor keeps its memory between calls (for frames of 4 MiB 1.3 MB at level 3, 13 MB at
-/// level 9, 52 MB at level 19); each thread needs its own. A frame's bytes depend on its content and level and on libzstd's version
-/// alone, not on earlier frames.
+/// level 9, 52 MB at level 19); each thread needs its own. A frame's bytes depend on its content,
+/// the level and the matcher, and on libzstd's version alone, not on earlier frames.
 @safe public struct ZstdCompressor: ~Copyable {
   private let context: OpaquePointer
   /// The level of frames for which none is named.
   public let level: Int
 
-  /// Makes a compressor of a level from 1 (fast) to 22 (small); negative ones are faster still.
-  public init(level: Int = 3) throws(CodecError) {
-    unsafe context = try Self.context(level)
+  /// How repeats are looked for, where a level's own way is not wanted.
+  public struct Matcher: Hashable, Sendable {
+    /// Repeats over at most 2 MiB, found by one table of 2^17 places for runs of 6 bytes and more
+    /// (zstd's strategy `fast`).
+    ///
+    /// Measured against level 3 on 200 MB each of small files, a database and an app's data: 0.8 of
+    /// the time, 1.01 of the bytes (level 2: 0.7 and 1.04).
+    public static let wideFast = Matcher(windowLog: 21, hashLog: 17, minMatch: 6)
+
+    let windowLog: Int32
+    let hashLog: Int32
+    let minMatch: Int32
+  }
+
+  /// Makes a compressor of a level from 1 (fast) to 22 (small); negative ones are faster still. A
+  /// matcher stays at whatever level.
+  public init(level: Int = 3, matcher: Matcher? = nil) throws(CodecError) {
+    unsafe context = try Self.context(level, matcher)
     self.level = level
   }
 
-  private static func context(_ level: Int) throws(CodecError) -> OpaquePointer {
+  private static func context(_ level: Int, _ matcher: Matcher?) throws(CodecError) -> OpaquePointer
+  {
     guard let context = unsafe ZSTD_createCCtx() else {
       throw CodecError(.library, .zstd, "no memory for the compressor")
     }
@@ -24,6 +40,7 @@ internal import CZstd
       try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_checksumFlag, 1))
       try check(unsafe ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 1))
       try unsafe setLevel(level, of: context)
+      if let matcher { try unsafe set(matcher, of: context) }
     } catch {
       unsafe ZSTD_freeCCtx(context)
       throw error
@@ -63,6 +80,16 @@ internal import CZstd
     var frame: [UInt8] = []
     try compress(content.span, level: level, appendingTo: &frame)
     return frame
+  }
+
+  private static func set(_ matcher: Matcher, of context: OpaquePointer) throws(CodecError) {
+    let parameters = [
+      (ZSTD_c_strategy, Int32(ZSTD_fast.rawValue)), (ZSTD_c_windowLog, matcher.windowLog),
+      (ZSTD_c_hashLog, matcher.hashLog), (ZSTD_c_minMatch, matcher.minMatch),
+    ]
+    for (parameter, value) in parameters {
+      try check(unsafe ZSTD_CCtx_setParameter(context, parameter, value))
+    }
   }
 
   private static func setLevel(_ level: Int, of context: OpaquePointer) throws(CodecError) {

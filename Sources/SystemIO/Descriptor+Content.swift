@@ -50,13 +50,15 @@ extension Descriptor {
     precondition(start >= 0 && start <= end && end <= buffer.count)
     var filled = start
     while filled < end {
+      let wanted = Faults.areArmed ? Faults.portion(of: end - filled) : end - filled
       let count = try SystemError.check(.read, name) {
         unsafe buffer.withUnsafeMutableBytes {
           unsafe cl_pread(
-            raw, $0.baseAddress?.advanced(by: filled), end - filled,
+            raw, $0.baseAddress?.advanced(by: filled), wanted,
             Int64(clamping: offset) + Int64(filled - start))
         }
       }
+      if Faults.areArmed { Faults.pauseAfterReading() }
       if count == 0 { break }
       filled += count
     }

@@ -12,6 +12,8 @@ public enum Faults {
     let first: Int
     let staysBroken: Bool
     let number: Int32
+    /// How many bytes a reading at a place gets at a time, and how long it pauses after each.
+    let slowness: (bytes: Int, pause: Double)?
     private let calls = Atomic<Int>(0)
 
     /// Makes a plan: the call number `first` (from 1) of the given operations (nil: of all) fails
@@ -24,6 +26,14 @@ public enum Faults {
       self.first = first
       self.number = number
       self.staysBroken = staysBroken
+      slowness = nil
+    }
+
+    /// Makes a plan under which no call fails, and files are read at places so many bytes at a time,
+    /// with a pause, in seconds, after each: so that whoever changes them meanwhile has time to.
+    public init(pausing pause: Double, afterReading bytes: Int) {
+      (operations, first, staysBroken, number) = ([], Int.max, false, 0)
+      slowness = (bytes, pause)
     }
 
     /// How many calls have passed this plan's fault points.
@@ -62,6 +72,15 @@ public enum Faults {
 
   @inline(__always)
   static var areArmed: Bool { unsafe cl_fault_plan() != nil }
+
+  /// How many bytes of those that are wanted are read at once.
+  @inline(never)
+  static func portion(of wanted: Int) -> Int { min(wanted, current?.slowness?.bytes ?? wanted) }
+
+  @inline(never)
+  static func pauseAfterReading() {
+    if let pause = current?.slowness?.pause { Host.pause(seconds: pause) }
+  }
 
   @inline(never)
   static func next(_ operation: SystemError.Operation) -> Int32? { current?.next(operation) }

@@ -34,6 +34,10 @@ extension SystemError: CustomStringConvertible {
     number == ENOSPC || number == EDQUOT || number == EROFS
   }
 
+  /// Whether the device or the file system has lost what was to be read: a bad sector, or what ext4,
+  /// XFS and Btrfs say of structures and checksums that are wrong.
+  public var isLoss: Bool { number == EIO || number == EUCLEAN || number == EBADMSG }
+
   /// What stands at that path is not what it was a moment ago.
   public static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)

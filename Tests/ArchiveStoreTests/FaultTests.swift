@@ -2,107 +2,10 @@ import Codecs
 import Foundation
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
-
-/// A storage that notes what becomes durable, and fails at the n-th call if told so.
-final class WatchedStorage: Storage {
-  struct State {
-    var events: [String] = []
-    var calls = 0
-    var failing: Int?
-    var staysBroken = false
-    /// Is told of each call before it is made.
-    var action: (@Sendable (String) -> Void)?
-  }
-
-  let inner: any Storage
-  let state = Mutex(State())
-
-  init(_ inner: any Storage) { self.inner = inner }
-
-  var place: String { inner.place }
-  var canRename: Bool { inner.canRename }
-
-  func step(_ event: String) throws(StoreError) {
-    state.withLock(\.action)?(event)
-    let fails = state.withLock { state in
-      state.calls += 1
-      state.events.append(event)
-      guard let failing = state.failing else { return false }
-      return state.calls == failing || (state.staysBroken && state.calls > failing)
-    }
-    if fails { throw StoreError(.system, "do", event, "the test says so") }
-  }
-
-  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
-    try step("load \(path)")
-    return try inner.load(path, limit: limit)
-  }
-
-  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
-    try step("range \(path)")
-    return try inner.load(path, offset: offset, count: count)
-  }
-
-  func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    try step("list \(folder)")
-    return try inner.list(folder)
-  }
-
-  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
-    try step("status \(path)")
-    return try inner.status(path)
-  }
-
-  func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    try step("start")
-    return WatchedWriter(self, try inner.startObject(in: folder))
-  }
-
-  func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
-    try step("folders \(folder)")
-    try inner.makeFolders(names, in: folder)
-  }
-
-  func touch(_ path: ObjectPath) throws(StoreError) {
-    try step("touch \(path.name)")
-    try inner.touch(path)
-  }
-
-  func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
-    try step("rename \(target)")
-    try inner.rename(path, to: target)
-  }
-
-  func remove(_ path: ObjectPath) throws(StoreError) {
-    try step("remove \(path.name)")
-    try inner.remove(path)
-  }
-}
-
-private final class WatchedWriter: ObjectWriter {
-  private let storage: WatchedStorage
-  private let inner: any ObjectWriter
-
-  init(_ storage: WatchedStorage, _ inner: any ObjectWriter) {
-    self.storage = storage
-    self.inner = inner
-  }
-
-  func append(_ bytes: [UInt8]) throws(StoreError) {
-    try storage.step("append")
-    try inner.append(bytes)
-  }
-
-  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
-    try storage.step("commit \(path)")
-    try inner.commit(as: path, digest: digest)
-  }
-
-  func discard() { inner.discard() }
-}
 
 @Suite struct DurabilityTests {
   private let files = [("a", [UInt8]("one".utf8)), ("b", [UInt8](repeating: 5, count: 600_000))]
@@ -139,9 +42,9 @@ private final class WatchedWriter: ObjectWriter {
     let counting = WatchedStorage(MemoryStorage())
     let counted = try Repository.create(in: counting, program: "test")
     try counted.back(up: [("a", [1, 2])], sequence: 1)
-    counting.state.withLock { $0.calls = 0 }
+    counting.fail(at: nil)
     try counted.back(up: files, sequence: 2)
-    let count = counting.state.withLock(\.calls)
+    let count = counting.calls
     #expect(count > 270)
     var failures = 0
     for number in 1...(count + 1) where number < 8 || number > count - 30 || number % 50 == 0 {
@@ -156,9 +59,7 @@ private final class WatchedWriter: ObjectWriter {
     let storage = WatchedStorage(memory)
     let repository = try Repository.create(in: storage, program: "test")
     let first = try repository.back(up: [("a", [1, 2])], sequence: 1)
-    storage.state.withLock { state in
-      (state.calls, state.failing, state.staysBroken) = (0, number, staysBroken)
-    }
+    storage.fail(at: number, staysBroken: staysBroken)
     let error = storeError { try repository.back(up: files, sequence: 2) }
     let again = try Repository.open(memory)
     let listing = try again.snapshots()

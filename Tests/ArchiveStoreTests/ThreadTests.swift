@@ -1,6 +1,7 @@
 import Codecs
 import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -207,7 +208,7 @@ import Testing
     let session = try Repository.open(watched).beginWriting(workers: 2)
     let (first, second) = (try session.makeWriter(), try session.makeWriter())
     let bytes = SeededBytes.some(seed: 8, count: 6 << 20)
-    watched.state.withLock { ($0.calls, $0.failing) = (0, 1) }
+    watched.fail(at: 1)
     let error = storeError {
       _ = try first.storeFile(logicalPath: "folders/x/a", bytes: bytes)
       try first.flush()

@@ -56,6 +56,18 @@ import Testing
     #expect(try compressor.compress(content, level: 19).count < first.count)
   }
 
+  @Test func aMatcherStaysAtEachLevel() throws {
+    var plain = try ZstdCompressor(level: 2)
+    var wide = try ZstdCompressor(level: 2, matcher: .wideFast)
+    var decompressor = try ZstdDecompressor()
+    let content = Self.text(3 << 20)
+    let first = try wide.compress(content)
+    #expect(try decompressor.decompress(first, limit: content.count) == content)
+    #expect(try first != plain.compress(content))
+    _ = try wide.compress(content, level: -1)
+    #expect(try wide.compress(content) == first)
+  }
+
   @Test func refusesLevelsThatAreNone() {
     let error = failure { () throws(CodecError) in try ZstdCompressor(level: 23).level }
     #expect(error?.description == "cannot write zstd frame: there is no level 23")

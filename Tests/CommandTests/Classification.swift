@@ -15,6 +15,8 @@ struct ClassifiedEntry {
   let backup: String
   /// What a backup does with it: kept, bare or left-out.
   let stored: String
+  /// What a restore does with it.
+  let restore: String
 
   /// Whether the policy keeps it for its own sake.
   var isKept: Bool { backup != "never" }
@@ -33,6 +35,7 @@ struct ClassifiedEntry {
     type = try text("type")
     dataClass = object["class"] is NSNull ? "-" : try text("class")
     stored = try text("stored")
+    restore = object["restore"] as? String ?? "-"
     if let byDestination = object["backup"] as? [String: String] {
       backup = byDestination["unencrypted"] ?? byDestination["default"] ?? ""
     } else {

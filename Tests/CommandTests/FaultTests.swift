@@ -107,7 +107,7 @@ struct FaultTests {
   /// A file on a bad sector is named; everything else is stored.
   @Test func aFileWhoseDiskFailsIsLeftOut() throws {
     let cli = try Self.prepare()
-    let strace = try Strace("pread64,read", "EIO", "1+", on: cli.folder.string + "/tree/second")
+    let strace = try Strace("pread64,read", "EIO", "1+", on: [cli.folder.string + "/tree/second"])
     let outcome = try cli.run(
       "backup --layout folder --root tree --repo repo", under: strace.command)
     #expect(try strace.didInject())
@@ -115,73 +115,5 @@ struct FaultTests {
     #expect(outcome.errors.contains("folders/tree/second: input/output error"), "\(outcome.errors)")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
     #expect(try cli.names(in: "back") == ["first", "folder"])
-  }
-}
-
-/// A kind of failure, at one call after the other.
-struct Fault: CustomStringConvertible, Sendable {
-  enum Persistence {
-    case once
-    case fromThenOn
-  }
-
-  let call: String
-  let error: String
-  let persistence: Persistence
-  /// The words that tell of it.
-  let reason: String
-
-  init(_ call: String, _ error: String, _ persistence: Persistence, _ reason: String) {
-    (self.call, self.error, self.persistence, self.reason) = (call, error, persistence, reason)
-  }
-
-  var description: String { "\(call) \(error) \(persistence)" }
-
-  /// Calls `body` for the first, second, third … call until it says that there was none.
-  func forEachCall(_ body: (Int, Strace) throws -> Bool) throws {
-    for number in 1...200 {
-      let when = persistence == .once ? "\(number)" : "\(number)+"
-      if try !body(number, Strace(call, error, when)) {
-        #expect(number > 1, "\(self) was never made")
-        return
-      }
-    }
-    Issue.record("\(self) does not end")
-  }
-}
-
-/// strace as a program that runs another and makes a call fail.
-struct Strace {
-  private let folder: TemporaryFolder
-  private let injection: String
-  private let calls: String
-  private let path: String?
-
-  /// Whether processes may be traced here.
-  static let isPermitted: Bool = {
-    let outcome = try? Program.run("strace", ["-qq", "-e", "trace=none", "true"])
-    if outcome?.code == 0 { return true }
-    print("skipped: strace is not there or may not trace")
-    return false
-  }()
-
-  /// Lets the calls fail of which `when` says the number, `3`, or those from it on, `3+`; only those
-  /// on a file, when `path` is given.
-  init(_ calls: String, _ error: String, _ when: String, on path: String? = nil) throws {
-    folder = try TemporaryFolder("strace")
-    injection = "inject=\(calls):error=\(error):when=\(when)"
-    self.calls = calls
-    self.path = path
-  }
-
-  /// The words before the program's own.
-  var command: [String] {
-    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)", "-e", injection]
-      + (path.map { ["-P", $0] } ?? [])
-  }
-
-  /// Whether a call was made to fail.
-  func didInject() throws -> Bool {
-    String(decoding: try folder.read("log"), as: UTF8.self).contains("(INJECTED)")
   }
 }

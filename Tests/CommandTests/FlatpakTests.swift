@@ -1,3 +1,4 @@
+import Foundation
 import SystemIO
 import TestSupport
 import Testing
@@ -65,5 +66,47 @@ struct FlatpakTests {
     let wanted = try cli.folder.read("home/.local/share/flatpak/overrides/org.example.Hello")
     #expect(try cli.folder.read("settings/org.example.Hello") == wanted)
     #expect(String(decoding: wanted, as: UTF8.self).contains("wayland"))
+  }
+
+  @Test func onABareMachineTheDataComesBackWithTheCommandsThatInstallTheApps() throws {
+    let cli = try CommandLine()
+    let lab = try FlatpakLab(in: cli.folder)
+    try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
+    try cli.folder.write("a note", at: "home/.var/app/org.example.Hello/data/notes/first.txt")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --repo repo")
+    // What was installed is in the snapshot.
+    let snapshot = try cli.json("snapshots show latest --json --repo repo")
+    let app = try #require((snapshot["apps"] as? [[String: Any]])?.first)
+    let installed = try #require(app["flatpak"] as? [String: Any])
+    let commit = try lab.flatpak(["info", "--user", "--show-commit", Self.app])
+    #expect(installed["commit"] as? String == commit.filter { !$0.isNewline })
+    #expect(installed["branch"] as? String == "stable" && installed["origin"] as? String == "lab")
+    // A home in which Flatpak was never used.
+    _ = try Folder.make(path: cli.folder.path("bare"))
+    let bare = cli.folder.string + "/bare"
+    let outcome = try cli.run(
+      ["restore", "latest", "--to-device", bare + "/.var/app", "--repo", "repo"],
+      environment: ["HOME": bare])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let lines = outcome.output.split(separator: "\n").map {
+      $0.trimmingCharacters(in: .whitespaces)
+    }
+    #expect(lines.contains { $0.hasPrefix("flatpak remote-add --if-not-exists --user lab ") })
+    let architecture = try #require(installed["arch"] as? String)
+    #expect(lines.contains("flatpak install --user lab \(Self.app)/\(architecture)/stable"))
+    #expect(
+      try cli.folder.read("bare/.var/app/org.example.Hello/data/notes/first.txt")
+        == Array("a note".utf8))
+    let overrides: ByteString = ".local/share/flatpak/overrides/org.example.Hello"
+    #expect(
+      try cli.folder.read(ByteString("bare").appending(overrides))
+        == cli.folder.read(ByteString("home").appending(overrides)))
+    // Where it is installed there is nothing to install, and what the device has is left.
+    let again = try cli.run("restore latest --in-place --repo repo --json")
+    #expect(again.code == 0, "\(again.errors)")
+    let report = try CommandLine.object(again.output)
+    #expect((report["install_commands"] as? [Any])?.isEmpty == true)
+    #expect((report["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 }

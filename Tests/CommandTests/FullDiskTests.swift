@@ -75,6 +75,48 @@ struct FullDiskTests {
     #expect(try cli.names(in: "small").isEmpty)
   }
 
+  /// Into a folder that is there: full by bytes or by inodes, everything in it is as it was; with room
+  /// the same command succeeds.
+  @Test(arguments: ["size=6m", "size=64m,nr_inodes=60"])
+  func aRestoreIntoAFolderThatDoesNotFitLeavesItAsItWas(_ options: String) throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(6)
+    let volume = try SmallVolume(at: cli.folder.string + "/small", options)
+    defer { volume.unmount() }
+    for name in ["tree", "small/into"] {
+      try cli.folder.write(random.bytes(2_000_000), at: ByteString("\(name)/large"))
+      for number in 0..<40 {
+        try cli.folder.write(random.bytes(100), at: ByteString("\(name)/\(number)"))
+      }
+    }
+    try cli.folder.write(random.bytes(2_500_000), at: "tree/larger")
+    try cli.folder.write("mine", at: "small/into/mine")
+    let before = try cli.records("small/into")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let merge =
+      "restore latest:folders/tree --to small/into --repo repo --overwrite always --delete --quiet"
+    let outcome = try cli.run(merge)
+    #expect(outcome.code == 1 && outcome.errors.contains("no space"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: "), "\(outcome.errors)")
+    #expect(try cli.records("small/into") == before)
+    try volume.grow("size=64m,nr_inodes=1000")
+    _ = try cli.succeed(merge)
+    try TreeComparison.expectSame(cli.folder, "tree", "small/into")
+  }
+
+  @Test func aNewFolderForWhichInodesLackIsNotMade() throws {
+    let cli = try CommandLine(inMemory: true)
+    for number in 0..<40 { try cli.folder.write("x", at: ByteString("tree/\(number)")) }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m,nr_inodes=30")
+    defer { volume.unmount() }
+    let outcome = try cli.run("restore latest:folders/tree --to small/back --repo repo")
+    #expect(outcome.code == 1 && outcome.errors.contains("no inode left"), "\(outcome.errors)")
+    #expect(try cli.names(in: "small").isEmpty)
+  }
+
   @Test func aRepositoryThatDoesNotFitIsNone() throws {
     let cli = try CommandLine()
     for options in ["size=1m", "size=64m,nr_inodes=50"] {

@@ -3,94 +3,228 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A backup that is killed at any moment: what was there stays whole, and the next one succeeds.
+/// Work that is killed at any moment: what was there stays whole, and the next run completes it.
+///
+/// `make soak` does the same for longer.
 @Suite(.serialized) struct KillTests {
+  private static let kills = 20
+  private static let backup = "backup --layout folder --root tree --repo repo --quiet"
+
   @Test func aBackupThatIsKilledHarmsNothing() throws {
     var random = Seeded.fresh()
-    let cli = try CommandLine()
-    try Self.addFiles(cli, "first", count: 2000, &random)
-    _ = try Program.run("cp", ["-a", "tree", "original"], in: cli.folder.url)
+    let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain")
-    let start = Host.monotonicSeconds()
-    _ = try cli.succeed(Self.backup)
-    let duration = Host.monotonicSeconds() - start
-    var known = try cli.snapshots()
-    let first = try #require(known.first)
-    var kills = 0
-    var round = 0
-    while kills < 5, round < 40 {
-      round += 1
-      try Self.addFiles(cli, "round \(round)", count: 600, &random)
-      let moment = Double.random(in: 0.01...max(0.1, duration), using: &random)
-      guard try Self.wasKilled(cli, after: moment) else {
-        known = try cli.snapshots()
-        continue
-      }
-      kills += 1
+    try Self.addFiles(cli, "first", count: 150, &random)
+    var moments = Moments(Self.kills)
+    try moments.measure { _ = try cli.succeed(Self.backup) }
+    var known = [try #require(try cli.snapshots().last): try cli.records("tree")]
+    while let moment = moments.next(using: &random) {
+      try Self.addFiles(cli, "round \(moments.round)", count: 60, &random)
+      let records = try cli.records("tree")
+      let isKilled = try moments.run(cli, Self.backup, at: moment)
       // Killed after the snapshot was in place, a backup was done all the same.
+      let what = "round \(moments.round), \(moment) s"
       let listed = try cli.snapshots()
-      #expect(Array(listed.prefix(known.count)) == known && listed.count <= known.count + 1)
-      for pack in try cli.packs() { try Archive.check(pack) }
-      try Self.expectRestored(cli, "\(first):folders/tree", "original", "old-\(round)")
-      _ = try cli.succeed(Self.backup)
-      try Self.expectRestored(cli, "latest:folders/tree", "tree", "new-\(round)")
-      known = try cli.snapshots()
+      let new = Set(listed).subtracting(known.keys)
+      #expect(listed.count == known.count + new.count && new.count <= 1, "\(what)")
+      #expect(isKilled || new.count == 1, "\(what)")
+      for snapshot in new { known[snapshot] = records }
+      let check = try cli.run("check --read-data --quiet --repo repo")
+      #expect(check.code == 0, "\(what): \(check.output) \(check.errors)")
+      let chosen = try #require(listed.randomElement(using: &random))
+      try Self.expectRestored(cli, chosen, known[chosen] ?? [:], what)
+      if isKilled { moments.count += 1 }
+      try moments.measure { _ = try cli.succeed(Self.backup) }
+      let latest = try #require(try cli.snapshots().last)
+      known[latest] = records
+      try Self.expectRestored(cli, latest, records, what)
     }
-    #expect(kills == 5, "in \(round) rounds of at most \(duration) s")
+    #expect(moments.count == Self.kills, "in \(moments.round) rounds")
+    for pack in try cli.packs() { try Archive.check(pack) }
   }
 
   @Test func aRestoreThatIsKilledLeavesNoTarget() throws {
     var random = Seeded.fresh()
-    let cli = try CommandLine()
-    try Self.addFiles(cli, "first", count: 2000, &random)
-    _ = try cli.succeed("init repo --plain")
-    _ = try cli.succeed(Self.backup)
-    let restore = "restore latest:folders/tree --repo repo --to "
-    let start = Host.monotonicSeconds()
-    _ = try cli.succeed(restore + "whole")
-    let duration = Host.monotonicSeconds() - start
-    for round in 1...5 {
-      let moment = Double.random(in: 0.01...duration, using: &random)
-      let outcome = try cli.run(restore + "back-\(round)", under: Self.killer(after: moment))
-      if try cli.isThere(ByteString("back-\(round)")) {
-        // All of it is there or nothing.
-        try TreeComparison.expectSame(cli.folder, "tree", ByteString("back-\(round)"))
-      } else {
-        #expect(outcome.code != 0)
-        try Self.expectRestored(cli, "latest:folders/tree", "tree", "back-\(round)")
+    let cli = try Self.prepared(&random)
+    let wanted = try cli.records("tree")
+    let restore = "restore latest:folders/tree --repo repo --quiet --to "
+    var moments = Moments(10)
+    try moments.measure { _ = try cli.succeed(restore + "whole") }
+    while let moment = moments.next(using: &random) {
+      let name = ByteString("back-\(moments.round)")
+      if try moments.run(cli, restore + "\(name)", at: moment) { moments.count += 1 }
+      // All of it is there or nothing.
+      if try !cli.isThere(name) {
+        try moments.measure { _ = try cli.succeed(restore + "\(name)") }
       }
+      #expect(try cli.records(name) == wanted, "round \(moments.round), \(moment) s")
+      try cli.folder.folder.removeTree(name)
     }
+    #expect(moments.count == 10, "in \(moments.round) rounds")
+    #expect(try cli.names(in: "") == ["home", "original", "repo", "tree", "whole"])
   }
 
-  private static let backup = "backup --layout folder --root tree --repo repo --quiet"
-
-  private static func killer(after seconds: Double) -> [String] {
-    ["timeout", "--signal=KILL", String(format: "%.3f", seconds)]
+  /// Into a folder that is there, at random moments: each file is as it was or as it is stored,
+  /// whole, and the next restore completes it.
+  @Test func aRestoreIntoAFolderThatIsKilledLeavesEachFileWhole() throws {
+    var random = Seeded.fresh()
+    let cli = try Self.prepared(&random)
+    let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
+    var moments = Moments(Self.kills)
+    try cli.copy("original", to: "into")
+    try moments.measure { _ = try cli.succeed(Self.merge) }
+    while let moment = moments.next(using: &random) {
+      try cli.folder.folder.removeTree("into")
+      try cli.copy("original", to: "into")
+      if try moments.run(cli, Self.merge, at: moment) { moments.count += 1 }
+      try Self.expectWhole(cli, older, wanted, "round \(moments.round), \(moment) s")
+      try moments.measure { _ = try cli.succeed(Self.merge) }
+      #expect(try cli.records("into") == wanted, "round \(moments.round), \(moment) s")
+    }
+    #expect(moments.count == Self.kills, "in \(moments.round) rounds")
   }
 
-  private static func wasKilled(_ cli: CommandLine, after moment: Double) throws -> Bool {
-    let outcome = try cli.run(backup, under: killer(after: moment))
-    #expect([0, 137, -9].contains(outcome.code), "\(outcome.code): \(outcome.errors)")
-    return outcome.code != 0
+  /// The same, killed at each of the calls that change the target.
+  @Test(.enabled(if: Strace.isPermitted))
+  func aRestoreIntoAFolderThatIsKilledAtEachChange() throws {
+    var random = Seeded(5)
+    let cli = try Self.prepared(&random, count: 6)
+    let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
+    var kills = 0
+    for number in 1...200 {
+      try cli.copy("original", to: "into")
+      let strace = try Strace("renameat,renameat2,unlinkat", killingAt: number)
+      let outcome = try cli.run(Self.merge, under: strace.command)
+      try Self.expectWhole(cli, older, wanted, "call \(number)")
+      if outcome.code != 0 {
+        kills += 1
+        _ = try cli.succeed(Self.merge)
+      }
+      #expect(try cli.records("into") == wanted, "call \(number)")
+      try cli.folder.folder.removeTree("into")
+      if outcome.code == 0 { break }
+    }
+    #expect((8..<200).contains(kills), "\(kills)")
   }
 
-  private static func expectRestored(
-    _ cli: CommandLine, _ what: String, _ expected: ByteString, _ target: String
-  ) throws {
-    _ = try cli.succeed("restore \(what) --to \(target) --repo repo --quiet")
-    try TreeComparison.expectSame(cli.folder, expected, ByteString(target))
+  // MARK: - Preparing
+
+  private static let merge =
+    "restore latest:folders/tree --to into --repo repo --overwrite if-changed --delete --quiet"
+
+  /// A repository with a backup of the folder `tree`, and `original`: the folder as it was before
+  /// files of it were changed, came and went.
+  private static func prepared(
+    _ random: inout Seeded, count: Int = 150
+  ) throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try addFiles(cli, "first", count: count, &random)
+    try addFiles(cli, "goes", count: count / 3, &random)
+    try cli.copy("tree", to: "original")
+    try cli.folder.folder.folder("tree").removeTree("goes")
+    try addFiles(cli, "first", count: count * 2 / 3, &random)
+    try addFiles(cli, "new", count: count / 3, &random)
+    // A file in the place of a folder.
+    try cli.folder.write("file", at: "tree/goes")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(backup)
+    return cli
   }
 
-  /// Files of up to 8 KB, in folders of a hundred, and one of 3 MB.
+  /// Files of up to 8 KB, in folders of fifty, and one of 1 MB.
   private static func addFiles(
     _ cli: CommandLine, _ name: String, count: Int, _ random: inout Seeded
   ) throws {
     let top = ByteString("tree").appending(ByteString(name))
     for number in 0..<count {
-      let folder = top.appending(ByteString("\(number / 100)"))
+      let folder = top.appending(ByteString("\(number / 50)"))
       let bytes = random.bytes(Int.random(in: 0...8_000, using: &random))
       try cli.folder.write(bytes, at: folder.appending(ByteString("file \(number)")))
     }
-    try cli.folder.write(random.bytes(3_000_000), at: top.appending("large"))
+    try cli.folder.write(random.bytes(1_000_000), at: top.appending("large"))
+  }
+
+  // MARK: - Looking
+
+  private static func expectRestored(
+    _ cli: CommandLine, _ snapshot: String, _ wanted: [ByteString: TreeRecord], _ what: String
+  ) throws {
+    _ = try cli.succeed("restore \(snapshot):folders/tree --to back --repo repo --quiet")
+    #expect(try cli.records("back") == wanted, "\(what): \(snapshot)")
+    try cli.folder.folder.removeTree("back")
+  }
+
+  /// Each entry of `into` is as it was or as it is stored; nothing is gone that is stored.
+  private static func expectWhole(
+    _ cli: CommandLine, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ what: String
+  ) throws {
+    let found = try cli.records("into").filter {
+      !$0.key.description.hasPrefix(".sandboxctl-restore-")
+    }
+    for path in Set(older.keys).union(wanted.keys).union(found.keys) {
+      guard let entry = found[path] else {
+        #expect(older[path] == nil || wanted[path] == nil, "\(what): \(path) is gone")
+        continue
+      }
+      let isWhole = [older[path], wanted[path]].contains { other in
+        // A folder's time and mode come at the end.
+        entry.kind == .directory ? other?.kind == .directory : other == entry
+      }
+      #expect(isWhole, "\(what): \(path) is neither old nor new")
+    }
+  }
+}
+
+/// The moments at which runs are killed: spread evenly over the length that runs have, each by chance
+/// in its part of it.
+private struct Moments {
+  private let wanted: Int
+  /// How many runs were killed.
+  var count = 0
+  private(set) var round = 0
+  /// How long a run takes, in seconds.
+  private var duration = 0.1
+
+  init(_ wanted: Int) { self.wanted = wanted }
+
+  /// Notes how long a run takes that comes to its end.
+  mutating func measure(_ body: () throws -> Void) rethrows {
+    let start = Host.monotonicSeconds()
+    try body()
+    duration = max(0.02, Host.monotonicSeconds() - start)
+  }
+
+  /// The next moment, in seconds after the start; nothing when enough were killed. On a machine whose
+  /// speed changes a run may end before it.
+  mutating func next(using random: inout Seeded) -> Double? {
+    guard count < wanted, round < 5 * wanted else { return nil }
+    round += 1
+    let part = (Double(count) + Double.random(in: 0..<1, using: &random)) / Double(wanted)
+    // A run that came to its end is followed by an earlier moment.
+    return max(0.001, part * duration * (round > count + wanted ? 0.5 : 1))
+  }
+
+  /// Runs a command that is killed at a moment; whether it was.
+  func run(_ cli: CommandLine, _ line: String, at moment: Double) throws -> Bool {
+    let killer = ["timeout", "--signal=KILL", String(format: "%.4f", moment)]
+    let outcome = try cli.run(line, under: killer)
+    #expect([0, 137, -9].contains(outcome.code), "\(outcome.code): \(outcome.errors)")
+    return outcome.code != 0
+  }
+}
+
+extension CommandLine {
+  /// Makes a copy of a folder with all its metadata, and the folders above it.
+  func copy(_ from: String, to path: String) throws {
+    let above = ByteString(path).components.dropLast().reduce(folder.path) { $0.appending($1) }
+    _ = try Folder.make(path: above)
+    let outcome = try Program.run("cp", ["-a", from, path], in: folder.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  /// Everything below a path of the folder.
+  func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
+    try TreeRecord.all(in: folder, path)
   }
 }

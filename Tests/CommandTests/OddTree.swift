@@ -79,79 +79,9 @@ enum OddTree {
   }()
 
   /// What there is to know of each entry of a tree, by path.
-  static func listing(_ folder: TemporaryFolder, _ path: ByteString) throws -> [ByteString: Entry] {
-    var lister = Lister()
-    var walk = Walk(try Folder.open(path: folder.path(path)))
-    walk.run(&lister, state: ())
-    lister.nameLinks()
-    return lister.entries
-  }
-
-  struct Entry: Equatable {
-    var kind: FileKind
-    var permissions: UInt16
-    var user: UInt32
-    var group: UInt32
-    var size: UInt64
-    var modified: Timestamp
-    var target: ByteString?
-    var content: Int?
-    var extents: [Extent]
-    var attributes: [ByteString: [UInt8]]
-    var firstName: ByteString?
-  }
-
-  private struct Lister: WalkVisitor {
-    var entries: [ByteString: Entry] = [:]
-    var identities: [FileIdentity: [ByteString]] = [:]
-
-    mutating func visit(
-      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
-      descent: inout WalkDescent<Void>
-    ) {
-      for (index, entry) in batch.entries.enumerated() {
-        let name = batch.name(entry)
-        let path = folder.relativePath.appending(name)
-        do {
-          entries[path] = try Self.look(name, entry.status, folder.folder)
-        } catch {
-          Issue.record("\(path): \(error)")
-        }
-        if entry.status.links > 1, entry.status.kind == .file {
-          identities[entry.status.identity, default: []].append(path)
-        }
-        if entry.status.kind == .directory { descent.enter(index, with: ()) }
-      }
-    }
-
-    mutating func failed(_ problem: WalkProblem, state: Void) {
-      Issue.record("\(problem.path): \(problem.error)")
-    }
-
-    mutating func nameLinks() {
-      for names in identities.values {
-        for name in names { entries[name]?.firstName = names.min() }
-      }
-    }
-
-    private static func look(
-      _ name: ByteString, _ status: FileStatus, _ folder: borrowing Folder
-    ) throws -> Entry {
-      var entry = Entry(
-        kind: status.kind, permissions: status.permissions, user: status.user,
-        group: status.group, size: status.kind == .directory ? 0 : status.size,
-        modified: status.modified, extents: [], attributes: [:])
-      let attributes = folder.attributes(of: name)
-      for key in try attributes.names() { entry.attributes[key] = try attributes.value(of: key) }
-      if status.kind == .symlink { entry.target = try folder.target(of: name) }
-      if status.kind == .file {
-        let file = try folder.file(name)
-        entry.content = try file.readAll(limit: 64 << 20)?.hashValue
-        entry.extents = try file.extents(size: status.size)
-      }
-      return entry
-    }
-  }
+  static func listing(
+    _ folder: TemporaryFolder, _ path: ByteString
+  ) throws -> [ByteString: TreeRecord] { try TreeRecord.all(in: folder, path) }
 }
 
 extension Seeded {

@@ -32,17 +32,22 @@ enum PolicyComparison {
     let classified = Set(entries.map(\.path))
     #expect(classified.count == entries.count, "a line each", sourceLocation: sourceLocation)
     var there: Set<ByteString> = []
+    var shared: [ByteString] = []
     for container in try cli.containers(of: device) {
       there.insert(container.path)
-      // Of the folder that holds the settings of all apps, one file is the container's.
-      if container.json["kind"] as? String == "settings" { continue }
+      // Of a folder that holds the settings, or the bundles, of all apps one entry is the container's.
+      if ["overrides", "Applications"].contains(container.realPath.lastComponent) {
+        shared.append(container.path)
+        continue
+      }
       for inner in try TreePaths.list(container.realPath) {
         there.insert(container.path.appending(inner))
       }
     }
     let forgotten = there.subtracting(classified).sorted().prefix(5)
     #expect(forgotten.isEmpty, "not classified", sourceLocation: sourceLocation)
-    let invented = classified.subtracting(there).filter { !$0.isBelowSettings }.sorted().prefix(5)
+    let invented = classified.subtracting(there)
+      .filter { path in !shared.contains { path.isWithin($0) } }.sorted().prefix(5)
     #expect(invented.isEmpty, "not there", sourceLocation: sourceLocation)
   }
 
@@ -82,12 +87,5 @@ private struct TreePaths: WalkVisitor {
 
   mutating func failed(_ problem: WalkProblem, state: Void) {
     Issue.record("\(problem.path): \(problem.error)")
-  }
-}
-
-extension ByteString {
-  fileprivate var isBelowSettings: Bool {
-    let parts = components
-    return parts.count == 4 && parts[2] == "settings"
   }
 }

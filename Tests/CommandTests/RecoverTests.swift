@@ -189,4 +189,34 @@ import Testing
     #expect(outcome.errors.contains(words), "\(outcome.errors)")
     #expect(!outcome.errors.contains("Traceback"))
   }
+
+  /// Both readers take the same snapshot for the latest one: of one source the last in its sequence,
+  /// though the clock was set back by an hour; of others by time.
+  @Test func aClockThatWasSetBackHidesNoSnapshot() throws {
+    var forged = ForgedRepository()
+    for (text, time) in [("first", "10:00:01"), ("second", "09:00:02"), ("third", "09:30:03")] {
+      let bytes = Array(text.utf8)
+      forged.add(bytes, kind: 0)
+      let tree = forged.addTree([ForgedEntry.file(bytes, bytes)])
+      forged.addSnapshot(tree) { snapshot in
+        let count = ["first", "second", "third"].firstIndex(of: text) ?? 0
+        let moved = snapshot.replacingOccurrences(of: "10:00:0\(count + 1)", with: time)
+        // The third one is another source's.
+        let source = "\"source\":\"0"
+        return text == "third"
+          ? moved.replacingOccurrences(of: source, with: "\"source\":\"1") : moved
+      }
+    }
+    let hostile = try Hostile(forged)
+    #expect(try hostile.ours("restore latest --to ours").code == 0)
+    #expect(try hostile.theirs("repo restore latest --to theirs").code == 0)
+    for name: ByteString in ["ours", "theirs"] {
+      #expect(try hostile.cli.names(in: name) == ["second"], "\(name)")
+    }
+    let listed = try hostile.cli.snapshots()
+    let list = try hostile.theirs("repo list").output
+    let places = listed.map { id in list.range(of: id.prefix(12))?.lowerBound }
+    #expect(listed.count == 3 && !places.contains(nil))
+    #expect(places.compactMap { $0 } == places.compactMap { $0 }.sorted(), "\(list)")
+  }
 }

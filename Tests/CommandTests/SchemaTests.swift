@@ -84,6 +84,8 @@ import Testing
         ("restore latest --to back --json --repo repo", 0),
         ("restore latest --to back --overwrite always --delete --json --repo repo", 0),
         ("restore latest --to back --json --delete --repo repo", 2),
+        ("restore latest~1 --to-device device --dry-run --json --repo repo", 0),
+        ("restore latest~1 --to-device device --overwrite always --json --repo repo", 0),
       ]
     ),
   ]

@@ -36,10 +36,11 @@ final class Rig {
       unit, in: source, spool: spool, whenBusy: whenBusy, store: shelf.store)
   }
 
-  /// Makes a database of the kind that `writer.py` writes to.
-  func prepare(_ mode: String) throws {
+  /// Makes a database of the kind that `writer.py` writes to, with so many rows of 3000 bytes.
+  func prepare(_ mode: String, rows: Int = 1000) throws {
     let outcome = try Program.run(
-      "python3", [Self.program("writer.py"), temporary.string + "/source", "prepare", mode, "0"])
+      "python3",
+      [Self.program("writer.py"), temporary.string + "/source", "prepare", mode, "\(rows)"])
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 

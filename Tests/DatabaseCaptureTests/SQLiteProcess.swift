@@ -40,6 +40,14 @@ final class SQLiteProcess {
     return try expectLine()
   }
 
+  /// Ends its input; gives the last line that it writes, and its exit code.
+  func finish() throws -> (line: String, code: Int32) {
+    try input.fileHandleForWriting.close()
+    let line = try expectLine()
+    process.waitUntilExit()
+    return (line, process.terminationStatus)
+  }
+
   @discardableResult
   private func expectLine() throws -> String {
     var line: [UInt8] = []

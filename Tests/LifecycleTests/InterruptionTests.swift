@@ -47,9 +47,8 @@ import Testing
   func aCrashLosesWhatCameAfterTheLastCheckpoint(_ files: Int) throws {
     let rig = try rig()
     let counters = ProgressCounters()
-    let storage = FailingStorage(rig.repository.storage) { _ in
-      counters.progress.opened >= files
-    }
+    let storage = WatchedStorage(
+      rig.repository.storage, fails: { counters.progress.opened >= files })
     let broken = try Repository.open(storage)
     #expect(throws: StoreError.self) {
       try rig.backup(to: broken, keeping: "cache") { request in

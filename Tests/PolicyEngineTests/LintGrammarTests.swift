@@ -89,7 +89,7 @@ import Testing
       "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "from 1 to 1")
     expectIssue(
       "policy: x\nschema: 1\nlayout: ¶ios\n", .value, problem: "'layout' is 'ios'",
-      expected: "coresimulator, flatpak, folder")
+      expected: "coresimulator, flatpak, macos, snap, folder")
     expectIssue(
       "overlay: ¶iphone\nschema: 1\n", .value, problem: "'overlay' is 'iphone'", expected: "all")
     expectIssue(
@@ -135,7 +135,7 @@ import Testing
       "overlay: all\nschema: 1\n¶finally: {rules: []}\n", .key,
       problem: "an overlay has 'finally'", expected: "behind all policies")
     expectIssue(
-      "overlay: ¶[flatpak, snap]\nschema: 1\n", .value, problem: "'snap' is not known",
+      "overlay: ¶[flatpak, android]\nschema: 1\n", .value, problem: "'android' is not known",
       expected: "", severity: .warning)
   }
 

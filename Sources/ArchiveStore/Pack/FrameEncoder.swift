@@ -1,11 +1,12 @@
 internal import Codecs
+internal import SystemIO
 
 /// Compresses a frame's plain bytes, each frame decoded and compared before it is given.
 ///
 /// Holds about 10 MB once it has seen a frame of 4 MiB; each thread needs its own.
 struct FrameEncoder: ~Copyable {
   /// Higher levels cost more time than they save bytes on app data.
-  static let level = 3
+  static let level = 2
   /// For what a sample shows not to compress.
   static let cheapestLevel = -1
 
@@ -18,7 +19,7 @@ struct FrameEncoder: ~Copyable {
 
   init() throws(StoreError) {
     let compressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdCompressor(level: Self.level)
+      try ZstdCompressor(level: Self.level, matcher: .wideFast)
     }
     let decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
       try ZstdDecompressor()
@@ -48,7 +49,7 @@ struct FrameEncoder: ~Copyable {
       check.removeAll(keepingCapacity: true)
       try decompressor.decompress(stored.span, limit: plain.count, appendingTo: &check)
     } catch { throw .codec(error, "a frame") }
-    guard check == plain else {
+    guard check.span.hasSameBytes(as: plain.span) else {
       throw StoreError(
         .system, "store", "a frame", "it decodes to other bytes than were compressed",
         hint: "check the machine's memory")

@@ -3,7 +3,8 @@ public import SystemIO
 
 /// All snapshots of a repository.
 public struct SnapshotListing: Sendable {
-  /// The oldest first; of equal times by sequence, then id.
+  /// The oldest first (docs/repository-format.md, "Snapshot"): by the time when the run began, but
+  /// those of one source by their sequence, whatever its clock showed.
   public var snapshots: [StoredSnapshot] = []
   /// What could not be read, one error for each.
   public var damaged: [StoreError] = []
@@ -21,11 +22,30 @@ extension Repository {
         if error.code != .missing { listing.damaged.append(error) }
       }
     }
-    listing.snapshots.sort {
-      ($0.snapshot.time, $0.snapshot.sequence, $0.id)
-        < ($1.snapshot.time, $1.snapshot.sequence, $1.id)
-    }
+    Self.sort(&listing.snapshots)
     return listing
+  }
+
+  /// Puts the oldest first. A clock that was set back must not hide a source's last snapshot behind
+  /// its earlier ones: each counts as begun no earlier than those before it in the sequence.
+  private static func sort(_ snapshots: inout [StoredSnapshot]) {
+    snapshots.sort {
+      ($0.snapshot.sequence, $0.snapshot.time, $0.id)
+        < ($1.snapshot.sequence, $1.snapshot.time, $1.id)
+    }
+    var latest: [Digest: Timestamp] = [:]
+    var aged = snapshots.map { stored -> (time: Timestamp, stored: StoredSnapshot) in
+      let snapshot = stored.snapshot
+      guard snapshot.sequence > 0 else { return (snapshot.time, stored) }
+      let time = Swift.max(snapshot.time, latest[snapshot.source] ?? snapshot.time)
+      latest[snapshot.source] = time
+      return (time, stored)
+    }
+    aged.sort {
+      ($0.time, $0.stored.snapshot.sequence, $0.stored.id)
+        < ($1.time, $1.stored.snapshot.sequence, $1.stored.id)
+    }
+    snapshots = aged.map(\.stored)
   }
 
   /// Reads one snapshot, and refuses that of another repository.

@@ -111,7 +111,7 @@ extension DeviceRecord {
       containers: try fields.elements("containers") { field throws(StoreError) in
         ContainerRecord(
           path: try field.path("path"), uuid: field.json["uuid"]?.string,
-          realPath: try field.path("real_path"))
+          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
       })
   }
 }
@@ -124,6 +124,21 @@ extension AppRecord {
       containers: try fields.elements("containers") { field throws(StoreError) in
         try field.path("path")
       })
+    groups = try fields.elements("groups") { field throws(StoreError) in
+      GroupRecord(
+        identifier: try field.string("id"), isKnown: field.json["known"]?.bool ?? false)
+    }
+    if fields.json["flatpak"] != nil { flatpak = try FlatpakRecord(fields.fields("flatpak")) }
+  }
+}
+
+extension FlatpakRecord {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    self.init(
+      scope: try fields.string("scope"), architecture: try fields.string("arch"),
+      branch: try fields.string("branch"), commit: try fields.string("commit"),
+      origin: fields.json["origin"]?.string, url: fields.json["url"]?.string,
+      runtime: fields.json["runtime"]?.string)
   }
 }
 

@@ -91,6 +91,7 @@ extension ContainerRecord {
   fileprivate var json: JSON {
     var more: [JSON.Member] = []
     if let uuid { more.add("uuid", .string(uuid)) }
+    if let revision { more.add("revision", .string(revision)) }
     more.add("real_path", path: realPath)
     return .pathObject(path, more)
   }
@@ -104,6 +105,24 @@ extension AppRecord {
     if let version { members.add("version", .string(version)) }
     if let build { members.add("build", .string(build)) }
     members.add("containers", .array(containers) { .pathObject($0) }, unless: containers.isEmpty)
+    members.add(
+      "groups", .array(groups) { ["id": .string($0.identifier), "known": .bool($0.isKnown)] },
+      unless: groups.isEmpty)
+    if let flatpak { members.add("flatpak", flatpak.json) }
+    return .object(members)
+  }
+}
+
+extension FlatpakRecord {
+  fileprivate var json: JSON {
+    var members: [JSON.Member] = []
+    members.add("scope", .string(scope))
+    members.add("arch", .string(architecture))
+    members.add("branch", .string(branch))
+    members.add("commit", .string(commit))
+    if let origin { members.add("origin", .string(origin)) }
+    if let url { members.add("url", .string(url)) }
+    if let runtime { members.add("runtime", .string(runtime)) }
     return .object(members)
   }
 }

@@ -53,13 +53,18 @@ public struct ContainerRecord: Hashable, Sendable {
   /// Its logical path.
   public var path: ByteString
   public var uuid: String?
+  /// The name of the revision that it was of, where the layout has revisions.
+  public var revision: String?
   /// Its real path on the device at the time.
   public var realPath: ByteString
 
   /// Makes a record.
-  public init(path: ByteString, uuid: String? = nil, realPath: ByteString) {
+  public init(
+    path: ByteString, uuid: String? = nil, revision: String? = nil, realPath: ByteString
+  ) {
     self.path = path
     self.uuid = uuid
+    self.revision = revision
     self.realPath = realPath
   }
 }
@@ -72,6 +77,10 @@ public struct AppRecord: Hashable, Sendable {
   public var build: String?
   /// The logical paths of its containers.
   public var containers: [ByteString]
+  /// The groups that it shares data in.
+  public var groups: [GroupRecord] = []
+  /// Where it was installed from, for an app of Flatpak.
+  public var flatpak: FlatpakRecord?
 
   /// Makes a record.
   public init(
@@ -83,6 +92,48 @@ public struct AppRecord: Hashable, Sendable {
     self.version = version
     self.build = build
     self.containers = containers
+  }
+}
+
+/// That an app belongs to a group.
+public struct GroupRecord: Hashable, Sendable {
+  /// The group's identifier.
+  public var identifier: String
+  /// Whether an entitlement or a policy said so, and it was no guess.
+  public var isKnown: Bool
+
+  /// Makes a record.
+  public init(identifier: String, isKnown: Bool) {
+    self.identifier = identifier
+    self.isKnown = isKnown
+  }
+}
+
+/// What was installed of a Flatpak app, and from where.
+public struct FlatpakRecord: Hashable, Sendable {
+  /// `user` or `system`.
+  public var scope: String
+  public var architecture: String
+  public var branch: String
+  /// The checksum of the deployed commit.
+  public var commit: String
+  /// The remote's name and address, where they were known.
+  public var origin: String?
+  public var url: String?
+  public var runtime: String?
+
+  /// Makes a record.
+  public init(
+    scope: String, architecture: String, branch: String, commit: String, origin: String? = nil,
+    url: String? = nil, runtime: String? = nil
+  ) {
+    self.scope = scope
+    self.architecture = architecture
+    self.branch = branch
+    self.commit = commit
+    self.origin = origin
+    self.url = url
+    self.runtime = runtime
   }
 }
 

@@ -25,14 +25,19 @@ extension LocalStorage {
     return bytes
   }
 
-  /// Runs calls that read an object. Where they fail because there is a link, a pipe or a device in
-  /// its place, the object is damaged.
+  /// Runs calls that read an object. Where they fail because the disk has lost it, or because there
+  /// is a link, a pipe or a device in its place, the object is damaged: that costs what it holds, and
+  /// not the work on the others.
   private func reading(
     _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> [UInt8]?
   ) throws(StoreError) -> [UInt8]? {
     do throws(SystemError) {
       return try body(try folder(path.folder))
     } catch {
+      if error.isLoss {
+        throw StoreError(
+          .damaged, "read", path.description, error.reason, hint: error.hint, cause: error)
+      }
       let found = try? folder(path.folder).statusIfPresent(path.name)
       guard let found, found.kind != .file else { throw failure(error) }
       throw .damaged(path.description, "it is not a regular file")

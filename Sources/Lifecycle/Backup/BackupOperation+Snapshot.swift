@@ -7,14 +7,15 @@ internal import SystemIO
 extension BackupOperation {
   /// The snapshot of what was stored (docs/repository-format.md, Snapshot).
   func makeSnapshot(
-    _ tree: TreeReference, _ earlier: StoredSnapshot?, _ report: BackupReport
+    _ tree: TreeReference, _ earlier: EarlierSnapshot, _ report: BackupReport
   ) -> Snapshot {
     var snapshot = Snapshot(
       repository: repository.id, source: SourceIdentity.digest(of: plan.device),
-      sequence: (earlier?.snapshot.sequence ?? 0) + 1, time: Host.now(), host: Host.name,
+      sequence: earlier.sequence + 1, time: request.now?() ?? Host.now(), host: Host.name,
       user: Host.userName(Host.userID) ?? "\(Host.userID)", device: deviceRecord(),
-      reason: request.reason, policy: plan.policy, tree: tree, program: request.program)
-    snapshot.parent = earlier?.id
+      scope: request.scope, reason: request.reason, policy: plan.policy, tree: tree,
+      program: request.program)
+    snapshot.parent = earlier.stored?.id
     snapshot.tags = request.tags
     snapshot.apps = appRecords()
     snapshot.totals = totals(report)
@@ -39,16 +40,26 @@ extension BackupOperation {
       layout: device.layout.rawValue, root: device.root, osVersion: device.osVersion?.description,
       containers: device.containers.map {
         ContainerRecord(
-          path: $0.logicalPrefix, uuid: $0.uuid?.description, realPath: $0.absolutePath)
+          path: $0.logicalPrefix, uuid: $0.uuid?.description, revision: $0.revision?.description,
+          realPath: $0.absolutePath)
       })
   }
 
   private func appRecords() -> [AppRecord] {
-    plan.device.apps.map { app in
-      AppRecord(
+    let apps = plan.device.apps.filter { app in
+      guard case .apps(let wanted) = request.scope else { return true }
+      return app.identifier.bytes.utf8.map { wanted.contains($0) } ?? false
+    }
+    return apps.map { app in
+      var record = AppRecord(
         identifier: app.identifier.description, name: app.displayName?.description,
         version: app.version?.description, build: app.build?.description,
         containers: plan.device.containers(of: app).map(\.logicalPrefix))
+      record.groups = app.groups.map {
+        GroupRecord(identifier: $0.group.description, isKnown: $0.isKnown)
+      }
+      record.flatpak = app.installation.map(FlatpakRecord.init)
+      return record
     }
   }
 
@@ -80,6 +91,24 @@ extension BackupOperation {
       groups.sorted().compactMap { id in Host.groupName(id).map { NameRecord(id: id, name: $0) } }
     )
   }
+}
+
+extension FlatpakRecord {
+  fileprivate init(_ installation: FlatpakInstallation) {
+    self.init(
+      scope: installation.scope.rawValue, architecture: installation.architecture.description,
+      branch: installation.branch.description, commit: installation.commit.description,
+      origin: installation.origin?.description, url: installation.remoteURL?.description,
+      runtime: installation.runtime?.description)
+  }
+}
+
+/// What a source's earlier runs left in the repository.
+struct EarlierSnapshot {
+  /// The last snapshot of the same scope.
+  let stored: StoredSnapshot?
+  /// The greatest sequence of the source's snapshots, 0 without any.
+  let sequence: UInt64
 }
 
 /// What tells one source of backups from another: the machine, the user, the root and the layout,

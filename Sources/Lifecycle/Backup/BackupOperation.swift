@@ -56,14 +56,17 @@ public struct BackupOperation {
 
   /// Finds out what is to be read and whether there is room for it.
   private func prepare(
-    _ session: WritingSession, _ state: SourceState, _ earlier: StoredSnapshot?
+    _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
-    let contents = StoredContents(session: session, reader: try? repository.beginReading())
-    let known = trees.map { TreeComparison.make($0, state, links, contents) }
+    var contents = StoredContents(session: session, reader: try? repository.beginReading())
+    if !request.verifiesBundles {
+      contents.versions = BundleVersions(plan.device, earlier.stored)
+    }
+    let known = trees.map { TreeComparison.make($0, among: trees, state, links, contents) }
     links.lead(trees, known)
-    try checkSpace(SpaceCheck(trees, known, links), state, earlier)
+    try checkSpace(SpaceCheck(trees, known, links), state, earlier.stored)
     return BackupRun(trees, known, links, session, state, request)
   }
 
@@ -88,13 +91,29 @@ public struct BackupOperation {
   }
 
   /// Stores the folders above the containers; gives the snapshot's tree.
+  ///
+  /// - Throws: `LifecycleError` when of all that is kept nothing could be read: a snapshot of nothing
+  ///   would be taken for the last one.
   private func storeAbove(_ run: BackupRun) throws -> TreeReference {
     var tree = LogicalTree()
+    var isNothing =
+      run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty
     for (number, known) in run.known.enumerated() {
       let root = run.assembly.root(number)?.entry ?? known.root?.entry.entry
-      if let root { tree.place(root, at: run.trees[number].scan.container.logicalPrefix) }
+      guard let root else { continue }
+      tree.place(root, at: run.trees[number].scan.container.logicalPrefix)
+      isNothing = false
     }
+    if isNothing { throw nothingToStore(run) }
     return try tree.store(run.session)
+  }
+
+  private func nothingToStore(_ run: BackupRun) -> LifecycleError {
+    let findings = run.findings
+    let reason = (plan.unreadable + findings.unreadable + findings.warnings).first?.remark
+    return LifecycleError(
+      .failed, "cannot back up '\(plan.device.root)': \(reason ?? "nothing in it could be read")",
+      hint: "no snapshot was made; earlier ones are as they were")
   }
 
   private func fill(_ report: inout BackupReport, _ run: BackupRun, _ start: Double) {
@@ -102,37 +121,43 @@ public struct BackupOperation {
     report.unreadable = plan.unreadable
     report.warnings = plan.warnings
     report.add(findings)
+    VanishedContainers(plan, run.trees, findings).tell(&report)
     report.count(run.trees, findings)
     report.opened = request.counters.progress.opened
     report.seconds = Host.monotonicSeconds() - start
   }
 
-  /// The source's last snapshot.
-  private func earlier() throws(StoreError) -> StoredSnapshot? {
+  /// The source's last snapshot of the same scope, and how many the source has had.
+  private func earlier() throws(StoreError) -> EarlierSnapshot {
     let source = source
-    return try repository.snapshots().snapshots.last { $0.snapshot.source == source }
+    let all = try repository.snapshots().snapshots.filter { $0.snapshot.source == source }
+    return EarlierSnapshot(
+      stored: all.last { $0.snapshot.scope == request.scope },
+      sequence: all.map(\.snapshot.sequence).max() ?? 0)
   }
 
   /// Writes the snapshot, and then the state that belongs to it.
   private func finish(
-    _ tree: TreeReference, _ run: BackupRun, _ earlier: StoredSnapshot?,
+    _ tree: TreeReference, _ run: BackupRun, _ earlier: EarlierSnapshot,
     _ report: inout BackupReport
   ) throws {
     let stored: StoredSnapshot
     // New blobs of an unchanged tree replace lost ones: they need a snapshot of their own.
-    if request.skipsUnchanged, let earlier, earlier.snapshot.tree == tree,
+    if request.skipsUnchanged, let last = earlier.stored, last.snapshot.tree == tree,
       run.session.statistics.newBlobs == 0
     {
       report.isUnchanged = true
       run.session.abandon()
-      stored = earlier
+      stored = last
     } else {
       stored = try run.session.finish(makeSnapshot(tree, earlier, report))
       report.snapshot = stored
     }
     report.statistics = run.session.statistics
     do throws(LifecycleError) {
-      try run.source.finish(records(run), snapshot: stored.id, packs: run.session.indexedPacks)
+      try run.source.finish(
+        records(run), snapshot: stored.id, packs: run.session.indexedPacks,
+        keepingOthers: request.isPart)
     } catch { report.remarks.append(error.description) }
   }
 
@@ -145,7 +170,9 @@ public struct BackupOperation {
       }
       let marks = tree.scan.marks[0] ?? []
       if let root = run.assembly.root(tree.number) {
-        let isSettled = ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
+        let isSettled =
+          root.isWhole
+          && ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
         return RecordedContainer(
           path: path, status: status, note: EntryNote(isSettled: isSettled, marks: marks),
           encoded: try? root.entry.named(name).encoded(), folder: root.record)

@@ -4,6 +4,13 @@ public import SystemIO
 /// What a backup is told besides its plan.
 public struct BackupRequest: Sendable {
   public var reason: Reason
+  /// What of the device the plan is of, as the snapshot says.
+  public var scope = Scope.device
+  /// Whether the plan is of a part of the device's containers, so that what is known of the others
+  /// stays.
+  public var isPart = false
+  /// Whether bundles are read that are in other folders than before, though they look the same.
+  public var verifiesBundles = false
   public var tags: [String]
   /// The program and its version, as the snapshot names it.
   public var program: String

@@ -82,15 +82,18 @@ extension BackupWorker {
     let path = folder.path.appending(reader.name)
     run.request.counters.begin(path)
     run.request.counters.didOpen()
+    let content = try known(reader, files, folder) ?? store(reader, path)
+    let metadata = try readMetadata(reader.attributes, path) { () throws(SystemError) in
+      try reader.flags()
+    }
     let entry = TreeEntry(
-      name: reader.name,
-      node: .file(try known(reader, files, folder) ?? store(reader, path)), status: reader.status,
-      attributes: try readAttributes(reader.attributes, path),
-      flags: readFlags(path) { () throws(SystemError) in try reader.flags() },
+      name: reader.name, node: .file(content), status: reader.status,
+      attributes: metadata.attributes, flags: metadata.flags,
       linkGroup: run.links.name(of: reader.status.identity))
     return ReadEntry(
       entry: entry, status: reader.status,
-      isSettled: ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
+      isSettled: metadata.isWhole
+        && ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
   }
 
   /// The content that an earlier run stored, if the file is the same.

@@ -49,12 +49,14 @@ extension BackupWorker {
       return try readFile(index, name, path, of: folder, opened, isPlain: isPlain)
     }
     let node = try node(of: name, status, opened)
-    let attributes = try readAttributes(opened.attributes(of: name), path)
+    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
     return ReadEntry(
       entry: TreeEntry(
-        name: name, node: node, status: status, attributes: attributes,
+        name: name, node: node, status: status, attributes: metadata.attributes,
         linkGroup: run.links.name(of: status.identity)),
-      status: status, isSettled: ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+      status: status,
+      isSettled: metadata.isWhole
+        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
   }
 
   private borrowing func node(
@@ -89,15 +91,17 @@ extension BackupWorker {
     if status.size != folder.scan.entries[index].status.size {
       run.note { $0.sizes[folder.id(index)] = content.size }
     }
+    let metadata = try readMetadata(file.attributes, path) { () throws(SystemError) in
+      try file.flags()
+    }
     let entry = TreeEntry(
-      name: name, node: .file(content), status: status,
-      attributes: try readAttributes(file.attributes, path),
-      flags: readFlags(path) { () throws(SystemError) in try file.flags() },
-      linkGroup: run.links.name(of: status.identity))
+      name: name, node: .file(content), status: status, attributes: metadata.attributes,
+      flags: metadata.flags, linkGroup: run.links.name(of: status.identity))
     run.request.counters.didHandle(files: 1)
     return ReadEntry(
       entry: entry, status: status,
-      isSettled: stoodStill && ChangeRules.isSettled(status, readAt: time, in: run.clock))
+      isSettled: stoodStill && metadata.isWhole
+        && ChangeRules.isSettled(status, readAt: time, in: run.clock))
   }
 
   /// Stores a file's content; reads it again when it changed meanwhile.
@@ -160,31 +164,32 @@ extension BackupWorker {
 
   // MARK: - Attributes and flags
 
-  /// Reads the extended attributes; those that cannot be read are named in the report.
-  borrowing func readAttributes(
-    _ source: ExtendedAttributes, _ path: ByteString
-  ) throws -> [Attribute] {
+  /// Reads the extended attributes and the flags that chattr(1) sets; what cannot be read is named in
+  /// the report.
+  borrowing func readMetadata(
+    _ source: ExtendedAttributes, _ path: ByteString,
+    flags readFlags: () throws(SystemError) -> UInt32?
+  ) throws -> StoredMetadata {
+    var metadata = StoredMetadata()
     var attributes: [(name: ByteString, value: [UInt8])] = []
     do throws(SystemError) {
       for name in try source.names() where name != Self.hostLabel {
         if let value = try source.value(of: name) { attributes.append((name, value)) }
       }
     } catch {
+      metadata.isWhole = false
       run.note { $0.missPart(path, error) }
     }
-    return try attributes.map { try writer.makeAttribute(name: $0.name, value: $0.value) }
-  }
-
-  /// Reads the flags that chattr(1) sets; those that cannot be read are named in the report.
-  borrowing func readFlags(
-    _ path: ByteString, _ read: () throws(SystemError) -> UInt32?
-  ) -> UInt32 {
+    metadata.attributes = try attributes.map {
+      try writer.makeAttribute(name: $0.name, value: $0.value)
+    }
     do throws(SystemError) {
-      return try read() ?? 0
+      metadata.flags = try readFlags() ?? 0
     } catch {
+      metadata.isWhole = false
       run.note { $0.missPart(path, error) }
-      return 0
     }
+    return metadata
   }
 
   /// The label of this host's security policy, which means nothing on another.

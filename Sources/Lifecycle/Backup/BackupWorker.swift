@@ -58,6 +58,11 @@ struct BackupWorker: ~Copyable {
       results.add(index, try entry.encoded(), isSettled: true)
       return
     }
+    if let copied = folder.known.copies[Int32(index)],
+      let copy = try readCopy(index, copied, in: folder)
+    {
+      return try results.add(index, copy, &notes)
+    }
     let read: ReadEntry?
     do {
       read = try self.read(index, in: folder, isLate: isLate, &results, &notes)
@@ -113,11 +118,11 @@ struct BackupWorker: ~Copyable {
     return try position.withFolder { opened in try body(self, opened) }
   }
 
-  private mutating func readMetadata(_ folder: FolderInHand) throws -> FolderMetadata {
+  private mutating func readMetadata(_ folder: FolderInHand) throws -> StoredMetadata {
     try inFolder(folder) { worker, opened in
-      FolderMetadata(
-        attributes: try worker.readAttributes(opened.attributes, folder.path),
-        flags: worker.readFlags(folder.path) { () throws(SystemError) in try opened.flags() })
+      try worker.readMetadata(opened.attributes, folder.path) { () throws(SystemError) in
+        try opened.flags()
+      }
     }
   }
 

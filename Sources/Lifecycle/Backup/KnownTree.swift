@@ -10,7 +10,7 @@ struct KnownTree: Sendable {
     let place: RecordPlace?
     let hasSamePolicy: Bool
     /// Its attributes and flags, where they are as they were.
-    var metadata: FolderMetadata?
+    var metadata: StoredMetadata?
 
     init(key: FolderKey, place: RecordPlace?, hasSamePolicy: Bool) {
       (self.key, self.place, self.hasSamePolicy) = (key, place, hasSamePolicy)
@@ -30,6 +30,8 @@ struct KnownTree: Sendable {
   var folders: [Int32: FolderFacts] = [:]
   /// Files whose content is known but whose group of hard links has another name.
   var renamedLinks: [Int32: TreeEntry] = [:]
+  /// Files of a revision that a refresh has copied, as the originals are stored.
+  var copies: [Int32: CopiedFile] = [:]
   /// Files that are databases if their names do not mislead, of which something is to be read.
   var databases: [Int32: DatabaseFiles] = [:]
   /// Their logs and journals, which are read with them.

@@ -8,7 +8,7 @@ struct OpenFolder: Sendable {
   private let first: Int
   private var slots: [Slot]
   private var bytes: [UInt8] = []
-  private(set) var metadata: FolderMetadata?
+  private(set) var metadata: StoredMetadata?
   /// Files that the scan did not find, in the order of their names.
   private(set) var extras: [UnitResults.Extra] = []
   /// The statuses of after the reading, where they are not the scan's.

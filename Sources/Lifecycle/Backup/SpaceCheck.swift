@@ -14,7 +14,8 @@ struct SpaceCheck {
       let owner = tree.scan.container.ownerPath
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.fate != .leftOut && !known.isKnown(index)
-        && known.renamedLinks[Int32(index)] == nil && !links.isFollower(tree.id(index))
+        && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
+        && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
         let bytes = min(entry.status.size, entry.status.allocated)

@@ -26,6 +26,8 @@ final class TreeAssembly: Sendable {
   struct Root: Sendable {
     let entry: TreeEntry
     let record: RecordPlace?
+    /// Whether all of its own metadata could be read.
+    let isWhole: Bool
   }
 
   init(
@@ -44,13 +46,15 @@ final class TreeAssembly: Sendable {
     var (folder, results, isVisit) = (folder, results, isVisit)
     while let complete = take(results, folder, isVisit) {
       let (entry, record) = try store(folder, complete)
+      let isWhole = complete.metadata?.isWhole ?? true
       guard folder.index > 0 else {
-        return state.withLock { $0.roots[folder.container] = Root(entry: entry, record: record) }
+        let root = Root(entry: entry, record: record, isWhole: isWhole)
+        return state.withLock { $0.roots[folder.container] = root }
       }
       if let record { state.withLock { $0.records[folder] = record } }
       results = UnitResults()
       let status = trees[Int(folder.container)].scan.entries[Int(folder.index)].status
-      results.add(Int(folder.index), try entry.encoded(), isSettled: isSettled(status))
+      results.add(Int(folder.index), try entry.encoded(), isSettled: isWhole && isSettled(status))
       folder = parent(of: folder)
       isVisit = false
     }
@@ -159,7 +163,7 @@ extension TreeAssembly {
   }
 
   private func makeEntry(
-    _ tree: borrowing KeptTree, _ index: Int, _ stored: TreeReference, _ metadata: FolderMetadata?
+    _ tree: borrowing KeptTree, _ index: Int, _ stored: TreeReference, _ metadata: StoredMetadata?
   ) -> TreeEntry {
     TreeEntry(
       name: tree.scan.name(index), node: .directory(stored),

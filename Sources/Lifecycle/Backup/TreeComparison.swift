@@ -11,17 +11,27 @@ struct TreeComparison {
   private let state: SourceState
   private let links: HardLinks
   private let contents: StoredContents
+  /// The revision that a refresh copied, where the tree is of one that it made.
+  private var original: RevisionCopy?
   private var known: KnownTree
+  /// A bundle that is where it was not, and may be as it was.
+  private var bundle: SameBundle?
   /// Folders of which no entry came or went.
   private var complete: Set<Int32> = []
   /// What is known of files that may belong to a database.
   private var files: [Int32: KnownEntry] = [:]
 
+  /// Compares a tree with what the state knows.
+  ///
+  /// - Parameter trees: all trees of the plan, old revisions among them.
   static func make(
-    _ tree: KeptTree, _ state: SourceState, _ links: HardLinks, _ contents: StoredContents
+    _ tree: KeptTree, among trees: [KeptTree], _ state: SourceState, _ links: HardLinks,
+    _ contents: StoredContents
   ) -> KnownTree {
     var comparison = TreeComparison(
       tree: tree, state: state, links: links, contents: contents,
+      original: RevisionCopy(
+        tree, among: trees, state.container(tree.scan.container.logicalPrefix)),
       known: KnownTree(entries: tree.scan.entries.count))
     if !tree.isEmpty { comparison.run() }
     return comparison.known
@@ -31,10 +41,14 @@ struct TreeComparison {
     let path = tree.scan.container.logicalPrefix
     let container = state.container(path)
     let trust = contents.trust(in: container, of: state)
+    bundle = SameBundle(tree, container, contents.versions)
     add(0, container?.entry, FolderKey(container: path))
     for folder in tree.scan.entries.indices
     where tree.scan.entries[folder].childCount >= 0 { join(folder, trust) }
     joinDatabases()
+    if let bundle, bundle.isSame {
+      for (index, entry) in bundle.entries { known.renamedLinks[index] = entry }
+    }
     for folder in tree.scan.entries.indices.reversed() { close(folder) }
     if known.isWhole(0) { known.root = container }
   }
@@ -46,7 +60,7 @@ struct TreeComparison {
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[folder].status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
     {
-      facts.metadata = FolderMetadata(attributes: stored.attributes, flags: stored.flags)
+      facts.metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
     }
     known.folders[Int32(folder)] = facts
   }
@@ -64,11 +78,17 @@ struct TreeComparison {
       // What an interrupted run read is in no tree yet.
       if let match, !match.isOfInterruptedRun { found += 1 }
       if entry.status.kind == .directory {
+        original?.enter(Int(child), of: folder, in: tree.scan)
         add(Int(child), match, facts.key.folder(tree.scan.name(Int(child))))
-      } else if let match {
-        accept(Int(child), match, trust)
+        continue
       }
+      if let match {
+        accept(Int(child), match, trust)
+        acceptCopy(Int(child), of: folder, match, trust)
+      }
+      carry(Int(child), match, trust)
     }
+    if found != children.count || found != record.count { bundle?.differ() }
     if trust == .asListed, record.tree != nil, found == children.count, found == record.count {
       complete.insert(Int32(folder))
     }
@@ -88,6 +108,29 @@ struct TreeComparison {
     }
   }
 
+  /// Takes what is known of the file that this one was copied from, if nothing can have changed
+  /// either since.
+  private mutating func acceptCopy(
+    _ index: Int, of folder: Int, _ entry: KnownEntry, _ trust: ContentTrust
+  ) {
+    guard let original, !known.isKnown(index), entry.isStored,
+      let copied = original.file(index, of: folder, in: tree.scan, entry),
+      trust == .asListed && !entry.isOfInterruptedRun || contents.holds(copied.stored)
+    else { return }
+    known.copies[Int32(index)] = copied
+  }
+
+  /// Compares an entry of a bundle that is in another folder than before.
+  private mutating func carry(_ index: Int, _ entry: KnownEntry?, _ trust: ContentTrust) {
+    guard bundle != nil, !known.isKnown(index), !tree.databases.isMember(index) else { return }
+    let isStored =
+      entry.map { known in
+        known.isStored && !known.isOfInterruptedRun
+          && (trust == .asListed || known.entry.map { contents.holds($0) } ?? false)
+      } ?? false
+    bundle?.take(index, tree.scan.entries[index].status, entry, isStored: isStored)
+  }
+
   private mutating func take(_ index: Int, _ entry: KnownEntry) {
     known.flags[index].formUnion(.isKnown)
     if tree.databases.isMember(index) { files[Int32(index)] = entry }
@@ -97,10 +140,12 @@ struct TreeComparison {
   private mutating func joinDatabases() {
     for (database, companions) in tree.databases.companions {
       let members = [database] + companions
-      guard members.contains(where: { tree.isRead(Int($0), known) }) else { continue }
+      guard members.contains(where: { tree.isRead(Int($0), known) && known.copies[$0] == nil })
+      else { continue }
       for member in members {
         known.flags[Int(member)] = []
         known.renamedLinks[member] = nil
+        known.copies[member] = nil
       }
       known.companions.formUnion(companions)
       let files = files.filter { members.contains($0.key) }
@@ -123,6 +168,8 @@ struct StoredContents {
   let session: WritingSession
   /// Reads lists of pieces, where the repository can be read.
   let reader: RepositoryReader?
+  /// Which bundles are of the versions that are stored.
+  var versions = BundleVersions.unknown
 
   /// How far the record of a container may be relied on.
   func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {

@@ -9,7 +9,7 @@ struct UnitResults: Sendable {
   /// Files that came after the scan and are stored with one that it found: a database's log.
   private(set) var extras: [Extra] = []
   /// The folder's own attributes and flags, where they were read.
-  var metadata: FolderMetadata?
+  var metadata: StoredMetadata?
 
   struct Entry: Sendable {
     let index: Int32
@@ -48,8 +48,10 @@ struct UnitResults: Sendable {
   }
 }
 
-/// What of a folder itself is in its entry besides its status and its tree.
-struct FolderMetadata: Sendable {
+/// What is in an entry besides its status and its content.
+struct StoredMetadata: Sendable {
   var attributes: [Attribute] = []
   var flags: UInt32 = 0
+  /// Whether all of it could be read: else the next run must not take it for known.
+  var isWhole = true
 }

@@ -3,9 +3,14 @@ internal import SystemIO
 
 /// What comes when everything has its place.
 extension Placement {
-  /// Removes what the snapshot lacks.
+  /// Removes what the snapshot lacks; gives what is gone, with what gave way to what was placed.
   mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
-    for deletion in plan.deletions where deletion.isSeparate {
+    var gone = RestoreTotals()
+    for deletion in plan.deletions {
+      if let replacement = deletion.replacement {
+        if !run.findings.isUnmade(replacement) { gone.add(deletion.totals) }
+        continue
+      }
       if isStopping() {
         throw LifecycleError(
           .interrupted, "interrupted: all is restored, and not all removed that is to go",
@@ -15,13 +20,14 @@ extension Placement {
         try target.within(deletion.folder) { folder throws(SystemError) in
           try folder.removeTree(deletion.name)
         }
+        gone.add(deletion.totals)
       } catch {
         if !error.isMissing {
           run.findings.remark(deletion.folder, "cannot remove '\(deletion.name)': \(error.reason)")
         }
       }
     }
-    return plan.deletes
+    return gone
   }
 
   /// Sets the metadata of the folders that were there, the deepest first.

@@ -9,10 +9,14 @@ struct Placement: ~Copyable {
   private var staged: TreeCursor
   var target: TreeCursor
   private var placed = 0
+  /// Logs and journals by their databases, which come after them.
+  private let companions: [Int: [Int]]
+  private var isPlaced: Set<Int> = []
 
   init(_ plan: RestorePlan, _ run: RestoreRun) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
+    companions = plan.companionsByDatabase
     self.plan = plan
     self.run = run
     self.staged = staged
@@ -28,7 +32,17 @@ struct Placement: ~Copyable {
         number += 1
         continue
       }
-      if !run.findings.isUnmade(number) {
+      for companion in companions[number] ?? [] where !run.findings.isUnmade(companion) {
+        do throws(SystemError) {
+          try place(companion)
+          isPlaced.insert(companion)
+        } catch {
+          try run.note(companion, error)
+          // A database without its log lacks what was written last.
+          run.findings.fail(number, "its log could not be restored")
+        }
+      }
+      if !run.findings.isUnmade(number), !isPlaced.contains(number) {
         if isStopping() { throw interruption() }
         do throws(SystemError) {
           try place(number)
@@ -82,6 +96,7 @@ struct Placement: ~Copyable {
     let (entry, name) = (tree.entries[number], tree.name(number))
     try staged.withFolder(of: number) { from throws(SystemError) in
       try target.withFolder(of: number) { to throws(SystemError) in
+        if entry.isPutAside { try to.putAside(name, as: tree.asideName(number)) }
         switch (entry.action, entry.changesKind) {
         case (.replace, true): try from.swap(name, in: to)
         case (.replace, false): try from.rename(name, to: name, in: to)
@@ -101,6 +116,16 @@ extension Folder {
       // Not every file system can say no by itself.
       guard error.isUnsupported, try target.statusIfPresent(name) == nil else { throw error }
       try rename(name, to: name, in: target)
+    }
+  }
+
+  /// Gives a file or a link a second name, so that the first can get another content in one step;
+  /// where a volume knows no second names it is renamed.
+  fileprivate func putAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
+    do throws(SystemError) {
+      try createHardLink(aside, to: name, in: self)
+    } catch {
+      try rename(name, to: aside, in: self, replacing: false)
     }
   }
 

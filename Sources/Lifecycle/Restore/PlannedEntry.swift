@@ -31,6 +31,8 @@ struct PlannedEntry: Sendable {
   var changesKind = false
   /// Whether there is metadata to set: folders that are no one's have none.
   var hasMetadata = true
+  /// Whether what stands in its place gets another name beside it, and is not lost.
+  var isPutAside = false
   let permissions: UInt16
   let nameLength: UInt8
   /// The level of a file's pieces (`Content.level`).
@@ -58,4 +60,6 @@ struct EntryDetail: Sendable {
   var device: UInt64 = 0
   /// The entry of which this one is another name.
   var leader: Int?
+  /// The content of a file that is not the snapshot's.
+  var generated: [UInt8]?
 }

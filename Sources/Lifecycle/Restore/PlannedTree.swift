@@ -10,6 +10,8 @@ struct PlannedTree: Sendable {
   private(set) var details: [EntryDetail] = []
   private(set) var pieces: [Piece] = []
   private var names: [UInt8] = []
+  /// What is put behind the names of what is put aside.
+  var asideSuffix: ByteString = ""
 
   /// Appends an entry; gives its number. A name is at most 255 bytes by the format.
   mutating func append(
@@ -56,6 +58,13 @@ struct PlannedTree: Sendable {
     entries[number].pieceCount = 0
   }
 
+  /// Gives a file content that is not in the snapshot.
+  mutating func generate(_ number: Int, _ bytes: [UInt8]) {
+    details.append(EntryDetail(generated: bytes))
+    entries[number].detail = UInt32(details.count - 1)
+    entries[number].size = UInt64(bytes.count)
+  }
+
   /// Changes what is done with an entry.
   mutating func update(_ number: Int, _ change: (inout PlannedEntry) -> Void) {
     change(&entries[number])
@@ -66,6 +75,11 @@ struct PlannedTree: Sendable {
     let entry = entries[number]
     let start = Int(entry.nameStart)
     return ByteString(names[start..<(start + Int(entry.nameLength))])
+  }
+
+  /// The name that what stands in an entry's place gets where it is put aside.
+  func asideName(_ number: Int) -> ByteString {
+    ByteString(Array(name(number).bytes) + asideSuffix.bytes)
   }
 
   /// The path below the folder at a depth; that of the folder itself is empty.

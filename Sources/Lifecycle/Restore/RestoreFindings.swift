@@ -42,6 +42,12 @@ final class RestoreFindings: Sendable {
     }
   }
 
+  /// An entry was made, but what is stored of something that belongs to it is damaged.
+  func losePart(_ number: Int, _ reason: String) {
+    counters.didFail()
+    state.withLock { $0.damaged.append((number, reason)) }
+  }
+
   /// An entry is another name of one that is not there: it is not there either, and for that reason.
   func loseLike(_ other: Int, _ number: Int) {
     state.withLock { state in

@@ -47,7 +47,7 @@ public struct RestoreOperation: ~Copyable {
       let root = try Folder.make(path: plan.place.folder)
       let staging = try StagingFolder.make(in: root)
       do {
-        let run = try RestoreRun(plan.tree, in: root, staging, threads: threads, counters)
+        let run = try RestoreRun(plan, in: root, staging, threads: threads, counters)
         try stage(run)
         try place(run, root, staging, &report)
         run.findings.tell(plan, &report)
@@ -74,12 +74,16 @@ public struct RestoreOperation: ~Copyable {
   ) throws {
     var placement = try Placement(plan, run)
     try root.syncVolume()
+    placement.removeStrays()
     try placement.place(isStopping: isStopping)
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
-    try staging.remove()
+    // All has its place: a staging folder that stays is told when the rest is done.
+    var leftover: SystemError?
+    do throws(SystemError) { try staging.remove() } catch { leftover = error }
     placement.finishFolders(reader)
     placement.setFlags()
+    if let leftover { throw leftover }
     if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
   }
 }

@@ -25,9 +25,16 @@ public struct RestorePlan: Sendable {
   /// Folders that the repository no longer holds whole.
   public internal(set) var damaged: [PathRemark] = []
 
+  /// Links that lead to a container's new place, with what they led to.
+  public internal(set) var relinked: [PathRemark] = []
+  /// Absolute links that lead out of what is restored, which stay as they were stored.
+  public internal(set) var foreignLinks: [PathRemark] = []
+
   let place: RestorePlace
   var tree = PlannedTree()
   var deletions: [PlannedDeletion] = []
+  /// Databases of which something changes in a folder that is there.
+  var databases: [PlannedDatabase] = []
 
   init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestorePlace) {
     self.snapshot = snapshot
@@ -48,6 +55,18 @@ public struct RestorePlan: Sendable {
     }
   }
 
+  /// Bytes that the volume needs for what is written, at 4 KiB for each entry besides its content.
+  public var bytesNeeded: UInt64 {
+    tree.entries.reduce(0) { sum, entry in
+      guard entry.action.isWritten else { return sum }
+      let content = entry.pieceCount > 0 ? entry.size : 0
+      return sum + 4096 + (content + 4095) / 4096 * 4096
+    }
+  }
+
+  /// Whether nothing is to be written or removed.
+  public var isIdle: Bool { creates.entries + replaces.entries + deletes.entries == 0 }
+
   /// Whether an entry is counted: the target folder itself is not.
   func isCounted(_ entry: PlannedEntry) -> Bool { entry.depth > place.shownDepth }
 
@@ -63,6 +82,8 @@ struct PlannedDeletion: Sendable {
   /// The entry of the folder that it is in.
   let folder: Int
   let name: ByteString
-  /// Whether it goes by itself, and not with what takes its place.
-  let isSeparate: Bool
+  /// What it is, with all that is in it.
+  let totals: RestoreTotals
+  /// The entry that takes its place, and with which it goes; nothing where it goes by itself.
+  let replacement: Int?
 }

@@ -6,6 +6,8 @@ struct Decision {
   var action: RestoreAction
   var isMerged = false
   var changesKind = false
+  /// Whether what stands there is kept under another name.
+  var isPutAside = false
   /// What the folder holds that a file is to replace.
   var replacedFolder: RestoreTotals?
   /// What stands there, where it is to stay.
@@ -24,6 +26,7 @@ struct Obstacle: Error {
   let reason: String
 
   static let mount = Obstacle(reason: "another volume is mounted there")
+  static let noFolder = Obstacle(reason: "no folder stands there, and what is there stays")
   static let folder = Obstacle(
     reason: "a folder stands there that is not empty; only '--delete' removes it")
 
@@ -49,7 +52,9 @@ extension RestorePlanner {
     switch (entry.node.kind == .directory, status.kind == .directory) {
     case (true, true): return try decideFolder(name, action)
     case (false, false):
-      return Decision(action: action, identity: action == .same ? status.identity : nil)
+      return Decision(
+        action: action, isPutAside: action == .replace && mustStay(name),
+        identity: action == .same ? status.identity : nil)
     case (true, false):
       guard action == .replace else { throw Obstacle.kept(status.kind) }
       return Decision(action: .replace, changesKind: true)
@@ -105,31 +110,68 @@ extension RestorePlanner {
 
   // MARK: - Deletions
 
-  /// Plans to remove what the snapshot lacks in a folder, but for what it knows that it left out.
-  mutating func planDeletions(_ names: Set<ByteString>, in folder: Int) {
+  /// Plans to remove what the snapshot lacks in a folder, where that is asked for, but for what it
+  /// knows that it left out and what the policy keeps out of backups; and what the policy removes.
+  mutating func planDeletions(_ names: Set<ByteString>, in folder: Int, isAsked: Bool) {
     let entry = plan.tree.entries[folder]
     let above = plan.tree.path(folder, from: plan.place.shownDepth)
+    let scanned = judge.rules?.present?.children(at: above) ?? [:]
     for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
-      do {
-        if let reason = plan.snapshot.snapshot.reasonToSpare(
-          plan.request.path.appending(above).appending(name))
-        {
-          throw Obstacle(reason: reason)
-        }
-        plan.deletes.add(try totals(of: name, depth: Int(entry.depth)))
-        plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: true))
-      } catch {
+      switch removals.verdict(on: scanned[name], isAsked: isAsked) {
+      case .stays: break
+      case .spare:
         plan.spared.append(
-          PathRemark(path: above.appending(name), remark: RestoreReport.reason(error)))
+          PathRemark(path: above.appending(name), remark: "the policy keeps it out of backups"))
+      case .removeParts: planParts(of: name, in: folder, isAsked: isAsked)
+      case .remove: planDeletion(of: name, in: folder, above)
       }
     }
+  }
+
+  private mutating func planDeletion(of name: ByteString, in folder: Int, _ above: ByteString) {
+    do {
+      let path = plan.request.path.appending(above).appending(name)
+      if let reason = plan.snapshot.snapshot.reasonToSpare(
+        path, unlessLeftOut: judge.rules?.deletesExcluded ?? false)
+      {
+        throw Obstacle(reason: reason)
+      }
+      let totals = try totals(of: name, depth: Int(plan.tree.entries[folder].depth))
+      plan.deletes.add(totals)
+      plan.deletions.append(
+        PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
+    } catch let obstacle as Obstacle {
+      plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
+    } catch { block(above.appending(name), error) }
+  }
+
+  /// Leaves what cannot be looked through: it may hold what has to stay.
+  private mutating func block(_ path: ByteString, _ error: any Error) {
+    let reason = "it cannot be looked through, so it is not removed: "
+    plan.blocked.append(PathRemark(path: path, remark: reason + RestoreReport.reason(error)))
+  }
+
+  /// Goes into a folder that the snapshot lacks, of which not all is to be removed.
+  private mutating func planParts(of name: ByteString, in folder: Int, isAsked: Bool) {
+    let entry = plan.tree.entries[folder]
+    do throws(SystemError) {
+      try present?.ascend(to: Int(entry.depth))
+      try present?.descend(name)
+      let inner = try present?.withFolder { folder throws(SystemError) in try folder.names() }
+      let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
+      let number = plan.tree.append(
+        TreeEntry(name: name, node: .directory(tree)), named: name, parent: folder,
+        action: .leave, hasMetadata: false)
+      plan.tree.update(number) { $0.isMerged = true }
+      planDeletions(Set(inner ?? []), in: number, isAsked: isAsked)
+    } catch { block(plan.tree.path(folder, from: plan.place.shownDepth).appending(name), error) }
   }
 
   private mutating func totals(of name: ByteString, depth: Int) throws -> RestoreTotals {
     try present?.ascend(to: depth)
     var contents = PresentEntries(protected: plan.request.protected)
     try present?.withFolder { folder in
-      let status = try folder.status(name)
+      guard let status = try folder.statusIfPresent(name) else { return }
       if contents.note(status), status.kind == .directory {
         try contents.read(folder.folder(name))
       }
@@ -142,8 +184,9 @@ extension RestorePlanner {
 extension Snapshot {
   /// Why what is at a logical path may be missing here though it was there: nothing where the
   /// snapshot says that it was not.
-  func reasonToSpare(_ path: ByteString) -> String? {
-    if leftOut.contains(where: { isAbout(path, $0.path) && !isContainer($0.path) }) {
+  func reasonToSpare(_ path: ByteString, unlessLeftOut: Bool = false) -> String? {
+    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && !isContainer($0.path) })
+    {
       return "it was left out of the backup"
     }
     if unreadable.contains(where: { isAbout(path, $0.path) }) {

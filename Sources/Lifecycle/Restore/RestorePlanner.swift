@@ -12,7 +12,15 @@ extension RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
     let place = try RestorePlace.find(
       request.target, source: source, overwrite: request.overwrite)
-    var planner = RestorePlanner(RestorePlan(snapshot, request, place), reader)
+    return try make(snapshot, request, source, at: place, from: reader)
+  }
+
+  /// Plans a restore to a place that is known.
+  static func make(
+    _ snapshot: StoredSnapshot, _ request: RestoreRequest, _ source: SnapshotSource,
+    at place: RestorePlace, from reader: RepositoryReader
+  ) throws -> RestorePlan {
+    var planner = try RestorePlanner(RestorePlan(snapshot, request, place), reader)
     try planner.run(source)
     return planner.takePlan()
   }
@@ -33,23 +41,39 @@ struct RestorePlanner: ~Copyable {
   /// The target's folders down to the one in hand; nothing where there is nothing yet.
   var present: FolderLadder? = nil
   /// The snapshot's folders down to the one in hand.
-  private var folders: [OpenFolder] = []
+  var folders: [OpenFolder] = []
   var leaders: [ByteString: LinkLeader] = [:]
+  var judge: RestoreJudge
+  let removals: PolicyRemovals
 
   /// A folder of the snapshot that is being gone through.
-  private struct OpenFolder {
+  struct OpenFolder {
     let number: Int
     /// The length of its path in the walk.
     let pathLength: Int
     /// Names in the target that the snapshot has not named; nothing where none are to be removed.
     var unseen: Set<ByteString>?
+    /// What the request and the policy say of what is in it.
+    var frame: RestoreFrame
+    /// Whether it is only on the way to what comes back.
+    var isWay: Bool
+    /// Its files, where it is merged into.
+    var files: [Int] = []
+    /// Whether something in it comes back.
+    var hasContent = false
   }
 
-  init(_ plan: RestorePlan, _ reader: RepositoryReader) {
+  init(_ plan: RestorePlan, _ reader: RepositoryReader) throws(LifecycleError) {
     self.plan = plan
     self.reader = reader
-    if let folder = try? Folder.open(path: plan.place.folder) {
-      present = FolderLadder(root: folder)
+    judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
+    removals = PolicyRemovals(plan.request.rules)
+    self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
+    do throws(SystemError) {
+      present = FolderLadder(root: try Folder.open(path: plan.place.folder))
+    } catch {
+      // What cannot be looked at must not be taken for a place where nothing is.
+      guard error.isMissing else { throw LifecycleError(error) }
     }
   }
 
@@ -61,17 +85,18 @@ struct RestorePlanner: ~Copyable {
       let root = entry ?? TreeEntry(name: "", node: .directory(tree), permissions: 0o700)
       if let name = plan.place.name {
         let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-        let number = add(root, named: name, in: above, hasMetadata: entry != nil)
+        let number = try add(root, named: name, in: above, hasMetadata: entry != nil)
         if let number { try walk(tree, below: number) }
       } else {
-        let number = addRoot(root, hasMetadata: entry != nil)
+        let setsRoot = judge.rules?.setsRoot ?? true
+        let number = addRoot(root, hasMetadata: entry != nil && setsRoot)
         try decideRoot(root, number)
         try walk(tree, below: number)
       }
     case .single(let entry):
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-      add(entry, named: plan.place.name ?? entry.name, in: above)
+      try add(entry, named: plan.place.name ?? entry.name, in: above)
     }
   }
 
@@ -98,40 +123,66 @@ struct RestorePlanner: ~Copyable {
   // MARK: - The walk
 
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
-    enter(root, pathLength: 0)
+    enter(root, pathLength: 0, judge.root())
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .damage(let error):
         if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
         noteDamage(path, error)
         return .skip
-      case .entry(let entry):
-        leave(to: max(0, path.count - entry.name.count - 1))
-        guard let folder = folders.last?.number else { return .stop }
-        folders[folders.count - 1].unseen?.remove(entry.name)
-        guard let number = add(entry, named: entry.name, in: folder) else { return .skip }
-        if case .directory = entry.node { enter(number, pathLength: path.count) }
-        return .enter
+      case .entry(let entry): return try take(entry, at: path)
       }
     }
     leave(to: -1)
   }
 
+  /// Takes an entry of the snapshot, by its path in the walk.
+  private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> WalkStep {
+    leave(to: max(0, path.count - stored.name.count - 1))
+    guard let folder = folders.last else { return .stop }
+    let (role, frame) = judge.judge(stored, at: path, in: folder.frame)
+    if role != .remove { folders[folders.count - 1].unseen?.remove(stored.name) }
+    if role == .skip || role == .remove { return .skip }
+    let entry = anchored(stored, at: path)
+    guard let number = try add(entry, named: entry.name, in: folder.number, role: role) else {
+      return .skip
+    }
+    guard entry.isFolder else { return .enter }
+    if role == .empty { return .skip }
+    enter(number, pathLength: path.count, frame, isWay: role == .way)
+    return .enter
+  }
+
   /// Adds an entry with what is to be done with it; nothing when something stands in its way.
+  ///
+  /// - Throws: `LifecycleError` when that is the target itself and cannot be looked at.
   @discardableResult
-  private mutating func add(
-    _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true
-  ) -> Int? {
+  mutating func add(
+    _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true,
+    role: RestoreRole = .whole
+  ) throws(LifecycleError) -> Int? {
     let above = plan.tree.entries[folder]
     var decision = Decision(action: .create)
     if above.isMerged, present != nil {
       do {
         decision = try decide(entry, named: name, depth: Int(above.depth))
       } catch {
+        if plan.place.name != nil, folder == 0, let error = error as? SystemError {
+          throw LifecycleError(error)
+        }
         let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
         plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
         return nil
       }
+    }
+    // What only lies on the way, or comes back empty, stays as it is where it is.
+    if role != .whole, decision.action != .create {
+      guard decision.isMerged else {
+        let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
+        plan.blocked.append(PathRemark(path: path, remark: Obstacle.noFolder.reason))
+        return nil
+      }
+      decision.action = .leave
     }
     let leader = findLeader(of: entry, &decision)
     let number = plan.tree.append(
@@ -139,18 +190,25 @@ struct RestorePlanner: ~Copyable {
     plan.tree.update(number) { planned in
       planned.isMerged = decision.isMerged
       planned.changesKind = decision.changesKind
+      planned.isPutAside = decision.isPutAside
     }
     if let leader { plan.tree.link(number, to: leader) }
     noteLeader(number, entry, decision)
     if let lost = decision.replacedFolder {
       plan.deletes.add(lost)
-      plan.deletions.append(PlannedDeletion(folder: folder, name: name, isSeparate: false))
+      plan.deletions.append(
+        PlannedDeletion(folder: folder, name: name, totals: lost, replacement: number))
     }
+    if entry.node.kind == .file, above.isMerged, !folders.isEmpty {
+      folders[folders.count - 1].files.append(number)
+    }
+    if role == .way { return number }
     count(number)
+    if !folders.isEmpty { folders[folders.count - 1].hasContent = true }
     return number
   }
 
-  private mutating func count(_ number: Int) {
+  mutating func count(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard plan.isCounted(entry) else { return }
     switch entry.action {
@@ -160,19 +218,37 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  private mutating func enter(_ number: Int, pathLength: Int) {
-    var folder = OpenFolder(number: number, pathLength: pathLength)
-    if plan.request.deletes, plan.tree.entries[number].isMerged {
-      folder.unseen = try? present?.withFolder { folder in Set(try folder.names()) }
-    }
+  private mutating func enter(
+    _ number: Int, pathLength: Int, _ frame: RestoreFrame, isWay: Bool = false
+  ) {
+    var folder = OpenFolder(number: number, pathLength: pathLength, frame: frame, isWay: isWay)
+    let mayRemove = plan.request.deletes && frame.isInside || !removals.isEmpty
+    if mayRemove, plan.tree.entries[number].isMerged { folder.unseen = list(number) }
     folders.append(folder)
+    addMade(in: number, frame)
+  }
+
+  /// The names in the target's folder in hand. Of one that cannot be listed nothing is removed, which
+  /// is said.
+  private mutating func list(_ number: Int) -> Set<ByteString>? {
+    do throws(SystemError) {
+      return try present?.withFolder { folder throws(SystemError) in Set(try folder.names()) }
+    } catch {
+      let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
+      plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: reason))
+      return nil
+    }
   }
 
   /// Leaves the folders whose paths are longer.
   private mutating func leave(to pathLength: Int) {
     while let last = folders.last, last.pathLength > pathLength {
-      if let unseen = last.unseen, !unseen.isEmpty { planDeletions(unseen, in: last.number) }
+      if let unseen = last.unseen, !unseen.isEmpty {
+        planDeletions(unseen, in: last.number, isAsked: plan.request.deletes && last.frame.isInside)
+      }
+      settleDatabases(in: last)
       folders.removeLast()
+      if last.isWay { settle(last) }
     }
   }
 

@@ -9,7 +9,8 @@ public struct RestoreReport: Sendable {
   public internal(set) var left = RestoreTotals()
   /// What was removed, because the snapshot lacks it.
   public internal(set) var deleted = RestoreTotals()
-  /// Files whose stored data is damaged: they are not there, or as they were before.
+  /// Entries whose stored data is damaged: they are not there, or as they were before, or without the
+  /// attribute that is named.
   public internal(set) var damaged: [PathRemark] = []
   /// Entries, or attributes of them, that could not be made, or not be removed.
   public internal(set) var failed: [PathRemark] = []

@@ -13,6 +13,10 @@ public struct RestoreRequest: Sendable {
   public var deletes: Bool
   /// What is never removed, as the repository in use.
   public var protected: Set<FileIdentity>
+  /// The data classes that come back, by what the snapshot noted; all where none is named.
+  public var classes: Set<String> = []
+  /// What else decides in a restore into a device.
+  var rules: RestoreRules?
 
   /// Makes a request.
   public init(

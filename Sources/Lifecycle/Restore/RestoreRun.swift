@@ -5,6 +5,8 @@ internal import SystemIO
 final class RestoreRun: Sendable {
   let tree: PlannedTree
   let findings: RestoreFindings
+  /// The entry that the target itself is, where it is made anew.
+  private let target: Int?
   /// Where it is told how far the restore is.
   let counters: ProgressCounters
   /// How many folders each thread may keep open.
@@ -17,10 +19,11 @@ final class RestoreRun: Sendable {
   let fresh: FileStatus
 
   init(
-    _ tree: PlannedTree, in root: borrowing Folder, _ staging: borrowing StagingFolder,
+    _ plan: RestorePlan, in root: borrowing Folder, _ staging: borrowing StagingFolder,
     threads: Int, _ counters: ProgressCounters
   ) throws(SystemError) {
-    self.tree = tree
+    tree = plan.tree
+    target = plan.place.name.map { _ in 1 }
     self.counters = counters
     findings = RestoreFindings(counters)
     self.root = try root.duplicate()
@@ -56,9 +59,10 @@ final class RestoreRun: Sendable {
     }
   }
 
-  /// Takes an error of one entry: it is noted, unless nothing more can succeed on the volume.
+  /// Takes an error of one entry: it is noted, unless nothing more can succeed on the volume, or the
+  /// entry is all that there is to make.
   func note(_ number: Int, _ error: SystemError) throws(LifecycleError) {
-    if error.endsEverything { throw LifecycleError(error) }
+    if error.endsEverything || number == target { throw LifecycleError(error) }
     findings.fail(number, error.reason)
   }
 }

@@ -27,6 +27,14 @@ public struct RestoreTotals: Sendable, Hashable {
     }
   }
 
+  mutating func subtract(_ other: RestoreTotals) {
+    files -= other.files
+    folders -= other.folders
+    links -= other.links
+    specials -= other.specials
+    bytes -= other.bytes
+  }
+
   mutating func add(_ other: RestoreTotals) {
     files += other.files
     folders += other.folders

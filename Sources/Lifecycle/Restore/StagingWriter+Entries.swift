@@ -36,6 +36,7 @@ extension StagingWriter {
         try folder.createFolder(name, permissions: 0o700)
       }
     case .file:
+      if let bytes = detail.generated { return try makeFile(number, bytes) }
       if !run.isSimple(number) { try makeFile(number) }
     case .symlink, .fifo, .socket, .characterDevice, .blockDevice:
       let metadata = metadata(number)
@@ -60,6 +61,17 @@ extension StagingWriter {
       try file.close()
     }
     filled.append(number)
+  }
+
+  /// Makes a file whose content is known already.
+  private mutating func makeFile(_ number: Int, _ bytes: [UInt8]) throws(SystemError) {
+    let (name, metadata) = (run.tree.name(number), metadata(number))
+    try cursor.withFolder(of: number) { folder throws(SystemError) in
+      let file = try folder.create(name, permissions: 0o600)
+      try file.write(bytes)
+      metadata.set(on: file)
+      try file.close()
+    }
   }
 
   /// Sets the metadata of the files that were filled step by step, and removes what is not whole.
@@ -150,7 +162,12 @@ extension RepositoryReader {
       do throws(StoreError) {
         return (attribute.name, try value(of: attribute))
       } catch {
-        findings.remark(number, "attribute \(attribute.name): \(error.reason)")
+        let reason = "attribute \(attribute.name): \(error.reason)"
+        if error.kind == .damaged {
+          findings.losePart(number, reason)
+        } else {
+          findings.remark(number, reason)
+        }
         return nil
       }
     }

@@ -63,14 +63,12 @@ extension ContainerScanner {
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State
   ) -> Bool {
     guard state.folder == 0 else { return true }
-    let (name, ownFolder) = (bytes.span.extracting(entry.nameRange), Self.ownFolder)
+    let name = bytes.span.extracting(entry.nameRange)
     if let member = scan.container.member {
       return member.withSpan { name.isEqual(to: $0) }
     }
-    return !name.isEqual(to: ownFolder.span)
+    return !OwnNames.has(name)
   }
-
-  private static let ownFolder = Array(".sandboxctl".utf8)
 
   /// Whether a folder is a repository of this program, which is never part of a backup.
   func isRepository(_ batch: borrowing WalkBatch, _ folder: borrowing Folder) -> Bool {

@@ -10,7 +10,7 @@ public struct DeviceScan: Sendable {
   public let device: Device
   public let policy: CompiledPolicy
   /// In the order of the containers' logical paths.
-  public let containers: [ContainerScan]
+  public internal(set) var containers: [ContainerScan]
 
   /// Scans a device's containers, or those that `isWanted` says.
   public static func run(

@@ -31,6 +31,28 @@ public enum ChangeRules {
       && known.modified == status.modified && known.changed == status.changed
   }
 
+  /// Whether a file looks like the copy that a refresh made of another one, of which the content is
+  /// known: the original is what it was when it was read; the copy is as the original is, and was
+  /// not changed since the app can have changed it (docs/decisions/0007-copied-revisions.md).
+  ///
+  /// - Parameters:
+  ///   - known: what is known of the original.
+  ///   - start: since when the revision of the copy is in use.
+  static func looksCopied(
+    _ copy: FileStatus, from original: FileStatus, _ known: KnownEntry, inUseSince start: Timestamp
+  ) -> Bool {
+    copy.kind == .file && copy.links == 1 && isUnchanged(known, original)
+      && copy.identity.device == original.identity.device && copy.size == original.size
+      && copy.modified == original.modified && copy.permissions == original.permissions
+      && copy.user == original.user && copy.group == original.group && copy.changed < start
+  }
+
+  /// Whether a copy was begun when the original was as it is, and stayed so: it came into being after
+  /// the original was changed last. Where the file system tells no time of birth it may not be so.
+  static func wasBegun(_ copy: FileStatus, after original: FileStatus) -> Bool {
+    copy.born.map { original.changed < $0 } ?? false
+  }
+
   /// How far what a container's record says of contents may be relied on.
   ///
   /// - Parameters:

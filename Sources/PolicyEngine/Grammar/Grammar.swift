@@ -63,7 +63,5 @@ enum Grammar {
   static var layoutWords: [String] { Layout.allCases.map(\.rawValue) + comingLayouts }
 
   /// Layouts of which overlays may speak before this version knows them.
-  static let comingLayouts = ["macos", "snap", "android", "systemd"].filter {
-    Layout(rawValue: $0) == nil
-  }
+  static let comingLayouts = ["android", "systemd"]
 }

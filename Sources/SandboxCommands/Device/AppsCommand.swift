@@ -49,13 +49,3 @@ struct AppsCommand: SandboxCommand {
     return .done
   }
 }
-
-extension Device {
-  /// The device with what a policy knows of its groups.
-  fileprivate func stating(groupsOf policy: CompiledPolicy) -> Device {
-    let members = policy.groupMembers.map { group, apps in
-      (ByteString(group), Set(apps.map { ByteString($0) }))
-    }
-    return stating(members: Dictionary(uniqueKeysWithValues: members))
-  }
-}

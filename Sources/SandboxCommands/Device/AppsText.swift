@@ -12,6 +12,7 @@ struct AppsText {
     try section(apps, console)
     try section(groups, console)
     try section(orphans, console)
+    try section(harbors, console)
     for system in device.systemContainers {
       try console.result("system: \(system.count) containers in \(system.path), left alone")
     }
@@ -53,10 +54,14 @@ struct AppsText {
 
   /// "bundle, data, 2 extensions"; an app without its bundle says so.
   private func containers(of app: App) -> String {
-    let kinds = device.containers(of: app).map(\.kind)
-    var parts = kinds.filter { $0 != .extension }.map(\.rawValue)
-    let extensions = kinds.filter { $0 == .extension }.count
-    if extensions > 0 { parts.append(Sizes.count(extensions, "extension")) }
+    let containers = device.containers(of: app)
+    var parts = containers.filter { $0.kind != .extension && $0.kind != .oldRevision }.map {
+      $0.kind.rawValue + ($0.revision.map { " \($0)" } ?? "")
+    }
+    for (kind, noun) in [(ContainerKind.extension, "extension"), (.oldRevision, "old revision")] {
+      let count = containers.count { $0.kind == kind }
+      if count > 0 { parts.append(Sizes.count(count, noun)) }
+    }
     if !app.isInstalled { parts.append("not installed") }
     return parts.joined(separator: ", ")
   }
@@ -75,6 +80,20 @@ struct AppsText {
       table.add([
         ByteString(group.logicalPrefix.components.dropFirst().first?.bytes ?? []).description,
         members.isEmpty ? "nobody known" : members.joined(separator: ", "),
+      ])
+    }
+    return table
+  }
+
+  /// Data that waits for its app.
+  private var harbors: Table {
+    var table = Table([
+      ("safe harbor for", .left), ("waits", .left), ("since", .left), ("folder", .left),
+    ])
+    for harbor in SafeHarbor.all(on: device) {
+      table.add([
+        harbor.app.description, Sizes.count(harbor.containers.count, "container"),
+        Times.text(harbor.since), harbor.path.description,
       ])
     }
     return table

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 internal import SandboxModel
 internal import SystemIO
@@ -14,6 +15,7 @@ extension Device {
         JSON.Member("containers", .array(containers.map(\.json))),
         JSON.Member(
           "groups", .array(containers.filter { $0.kind == .group }.map { json(ofGroup: $0) })),
+        JSON.Member("safe_harbors", .array(SafeHarbor.all(on: self).map(\.json))),
         JSON.Member("system_containers", .array(systemContainers.map(\.json))),
         JSON.Member("findings", .array(findings.map(\.json))),
       ])
@@ -51,7 +53,7 @@ extension Container {
         JSON.Member("id", .text(identifier?.bytes)),
         JSON.Member("identified_by", .string(identification.rawValue)),
         JSON.Member("app", .text(owner?.bytes)), JSON.Member("uuid", .text(uuid)),
-        JSON.Member("readable", .bool(isReadable)),
+        JSON.Member("revision", .text(revision)), JSON.Member("readable", .bool(isReadable)),
       ] + JSON.path(absolutePath, named: "real_path"))
   }
 }
@@ -92,6 +94,16 @@ extension FlatpakInstallation {
 
 extension SystemContainers {
   var json: JSON { .object(JSON.path(path) + [JSON.Member("count", .integer(Int64(count)))]) }
+}
+
+extension SafeHarbor {
+  var json: JSON {
+    .object(
+      [
+        JSON.Member("app", .text(app)), JSON.Member("since", .string(since.rfc3339)),
+        JSON.Member("containers", .array(containers.map { .object(JSON.path($0)) })),
+      ] + JSON.path(path))
+  }
 }
 
 extension Finding {

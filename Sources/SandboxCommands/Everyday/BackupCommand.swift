@@ -16,7 +16,9 @@ struct BackupCommand: SandboxCommand {
       discussion: """
         Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
         did not change since the last backup is not read again, and what the repository has already \
-        is not stored again. With --layout folder any folder is kept whole.
+        is not stored again. With --layout folder any folder is kept whole. \
+        With --app only some apps are backed up, and 'latest' names their snapshot only where it is \
+        asked for by the app.
 
         Exit status 3 says that something the policy keeps could not be read; it is named, and \
         everything else is stored. 11 says that another backup of the same source is going on.
@@ -32,6 +34,7 @@ struct BackupCommand: SandboxCommand {
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var part: BackupAppOptions
 
   @Option(
     name: .customLong("tag"),
@@ -62,19 +65,23 @@ struct BackupCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let found = try device.find()
+    let device = try device.find()
     let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
-    let compiled = try policy.compile(for: found, output, console, also: patterns)
-    if dryRun { return try showPlan(plan(found, compiled, excluding: []), console) }
+    let compiled = try policy.compile(for: device, output, console, also: patterns)
+    let found = device.stating(groupsOf: compiled)
+    let selection = try part.selection(of: found)
+    if dryRun { return try showPlan(plan(found, compiled, selection, excluding: []), console) }
     let (repository, storage) = try repository.open()
     let own = [try storage.identity()] + cacheIdentities
     let counters = ProgressCounters()
     let (plan, report) = try progress.run(counters, output) { isStopping in
-      let plan = self.plan(found, compiled, excluding: Set(own))
-      let request = BackupRequest(
+      let plan = self.plan(found, compiled, selection, excluding: Set(own))
+      var request = BackupRequest(
         tags: tags, program: Version.text, cache: Host.cacheFolder,
         keepFree: keepFree.map { UInt64($0.bytes) }, skipsUnchanged: failIfUnchanged,
         isStopping: isStopping, counters: counters)
+      (request.scope, request.isPart) = (selection.scope, selection.isPart)
+      request.verifiesBundles = part.verifyBundles
       return (plan, try BackupOperation(plan, to: repository, request).run())
     }
     if output.json {
@@ -99,11 +106,13 @@ struct BackupCommand: SandboxCommand {
   }
 
   private func plan(
-    _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>
+    _ device: Device, _ policy: CompiledPolicy, _ selection: AppSelection,
+    excluding: Set<FileIdentity>
   ) -> BackupPlan {
     let options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding)
-    return BackupPlan.make(DeviceScan.run(device, policy: policy, options: options))
+    return BackupPlan.make(
+      DeviceScan.run(device, policy: policy, options: options, where: selection.has))
   }
 
   private func showPlan(_ plan: BackupPlan, _ console: Console) throws -> ExitStatus {

@@ -41,7 +41,7 @@ struct BackupText {
   private func tellOfTheDevice(_ console: Console) {
     for finding in plan.device.findings {
       switch finding.code {
-      case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice:
+      case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .leftOut, .anotherLayout:
         console.note("\(finding.path): \(finding.reason)")
       default: break
       }

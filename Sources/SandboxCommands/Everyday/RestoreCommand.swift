@@ -4,51 +4,65 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl restore SNAP[:PATH] --to DIR`.
+/// `sandboxctl restore SNAP[:PATH] | REAL-PATH (--to DIR | --to-device ROOT | --in-place)`.
 struct RestoreCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "restore",
       abstract: "Restore a snapshot, or a part of it",
-      usage: "sandboxctl restore <snap[:path]> --to <dir> [<options>]",
+      usage: """
+        sandboxctl restore <snap[:path]> --to <dir> [<options>]
+        sandboxctl restore <snap[:path]> --to-device <root> [<options>]
+        sandboxctl restore (<snap[:path]> | <real-path>) --in-place [<options>]
+        """,
       discussion: """
-        \(SnapshotPath.help)
+        \(SnapshotPath.help) A path that begins with a slash or a dot stands for itself on the \
+        device, in the latest snapshot that has it.
 
-        What PATH names becomes DIR: a folder's content lies directly in DIR. Into a DIR that is new \
-        or an empty folder everything is verified before it appears there, all at once. Into one that \
-        holds something it is merged, file by file, each whole: --overwrite says which of the files \
-        that are there give way. if-changed: those that differ in kind, size, time, mode, owner, \
-        attributes or in what a link points to; if-newer: those older than in the snapshot; always: \
-        all; never: none. What DIR has and the snapshot lacks stays, but with --delete it goes; even \
-        then stay other volumes, the repository, and what the snapshot says it left out or could not \
-        read. A folder in the place of a file stays, too, unless it is empty or --delete is given. No \
-        link in DIR is followed.
+        With --to what PATH names becomes DIR: a folder's content lies directly in DIR. Into a DIR \
+        that is new or an empty folder everything is verified before it appears there, all at once. \
+        Into one that holds something it is merged, file by file, each whole: --overwrite says which \
+        of the files that are there give way. if-changed: those that differ in kind, size, time, \
+        mode, owner, attributes or in what a link points to; if-newer: those older than in the \
+        snapshot; always: all; never: none. What DIR has and the snapshot lacks stays, but with \
+        --delete it goes; even then stay other volumes, the repository, and what the snapshot says \
+        it left out or could not read. A folder in the place of a file stays, too, unless it is \
+        empty or --delete is given. No link in DIR is followed.
+
+        With --to-device and --in-place apps come back into a device's containers, which are found \
+        by identifier, whatever their UUIDs are there; in place, into the device that the snapshot \
+        came from. A container that is not there is made and appears as a whole; one that is there \
+        is merged into, if-changed unless --overwrite says otherwise, and saved in a snapshot first. \
+        What the policy keeps out of backups is never removed, unless --delete-excluded is given. \
+        Caches come back as empty folders. A file that is restored by itself leaves the present one \
+        beside it, as NAME.before-restore-TIME. Links to containers lead to where these are now. \
+        The data of an app that is not installed waits in the device's safe harbor, where 'apps' \
+        lists it. While an app runs its containers are not touched.
 
         Exit status 13 names damaged files, which are left out; 3 what could not be made; 130 says \
         that it was interrupted.
 
         \(Examples.text([
           "sandboxctl restore latest --to back --repo repo",
-          "sandboxctl restore latest:apps --to apps --repo repo --dry-run",
-          "sandboxctl restore latest --to back --repo repo --overwrite if-changed",
+          "sandboxctl restore latest --app notebook --in-place --repo repo --dry-run",
+          "sandboxctl restore latest:notebook/Documents --in-place --repo repo",
+          "sandboxctl restore latest --to-device device --repo repo",
         ]))
         """)
   }
 
-  @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
+  @Argument(
+    help: ArgumentHelp(
+      "The snapshot and a path in it, or a path of the device.", valueName: "snap[:path]"))
   var what: String
 
   @Option(help: ArgumentHelp("What PATH is to become.", valueName: "dir"))
-  var to: String
+  var to: String?
 
-  @Option(
-    help: ArgumentHelp(
-      "What gives way where DIR holds something: if-changed, if-newer, always or never.",
-      valueName: "mode"))
-  var overwrite: String?
-
-  @Flag(help: "Remove what DIR has and the snapshot lacks.")
-  var delete = false
+  @OptionGroup var part: RestorePartOptions
+  @OptionGroup var merging: RestoreMergeOptions
+  @OptionGroup var place: DeviceRestoreOptions
+  @OptionGroup var policy: PolicyChoice
 
   @Flag(name: .shortAndLong, help: "Say what would be done and do nothing.")
   var dryRun = false
@@ -58,14 +72,42 @@ struct RestoreCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let place = try SnapshotPath(what)
-    let mode = try overwriteMode()
+    try requireOnePlace()
+    let what = try RestoreWhat(self.what)
+    if merging.delete, !part.classes.isEmpty {
+      throw UsageError(
+        "'--delete' cannot be used with '--class': what the snapshot lacks has no class in it")
+    }
+    if to == nil { return try restoreIntoDevice(what, console) }
+    return try restoreIntoFolder(what, console)
+  }
+
+  private func requireOnePlace() throws {
+    let places = [to != nil, place.toDevice != nil, place.inPlace].count { $0 }
+    if places == 1 { return try place.requireFit(isFolder: to != nil) }
+    throw UsageError(
+      places == 0 ? "it is not said where to restore" : "only one place can be restored to",
+      hint:
+        "'--to DIR' for a plain folder, '--to-device ROOT' for another device, '--in-place' for "
+        + "the one that the snapshot came from")
+  }
+
+  // MARK: - Into a folder
+
+  private func restoreIntoFolder(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
+    let mode = try merging.mode()
+    if merging.delete, mode == nil {
+      throw UsageError(
+        "'--delete' needs to know what becomes of what is there",
+        hint: "add '--overwrite if-changed', or another mode")
+    }
     let (repository, storage) = try repository.open()
-    let stored = try place.find(in: repository, console)
-    let request = RestoreRequest(
-      path: try place.logicalPath(in: stored.snapshot), target: ByteString(to), overwrite: mode,
-      deletes: delete, protected: [try storage.identity()])
     let reader = try repository.beginReading()
+    let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
+    var request = RestoreRequest(
+      path: try part.path(path, in: stored.snapshot), target: ByteString(to ?? ""),
+      overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
+    request.classes = try part.classNames()
     let plan = try RestorePlan.make(stored, request, from: reader)
     if dryRun {
       try output.json ? console.result(plan.json) : plan.tell(console)
@@ -83,22 +125,7 @@ struct RestoreCommand: SandboxCommand {
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
 
-  private func overwriteMode() throws -> OverwriteMode? {
-    guard let overwrite else {
-      guard delete else { return nil }
-      throw UsageError(
-        "'--delete' needs to know what becomes of what is there",
-        hint: "add '--overwrite if-changed', or another mode")
-    }
-    guard let mode = OverwriteMode(rawValue: overwrite) else {
-      let modes = OverwriteMode.allCases.map(\.rawValue).joined(separator: ", ")
-      throw UsageError(
-        "there is no mode '\(ByteString(overwrite))'", hint: "choose one of \(modes)")
-    }
-    return mode
-  }
-
-  private static func status(damaged: [PathRemark], failed: [PathRemark]) -> ExitStatus {
+  static func status(damaged: [PathRemark], failed: [PathRemark]) -> ExitStatus {
     if !damaged.isEmpty { return .damaged }
     return failed.isEmpty ? .done : .doneInPart
   }

@@ -9,7 +9,7 @@ struct DeviceOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "How the platform lays out its apps: coresimulator, flatpak or folder; found by looking.",
+      "How the platform lays out its apps: coresimulator, flatpak, macos, snap or folder; found by looking.",
       valueName: "layout"))
   var layout: String?
 

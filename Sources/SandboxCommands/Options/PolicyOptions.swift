@@ -13,14 +13,17 @@ struct PolicyChoice: ParsableArguments {
       valueName: "name|file"))
   var policies: [String] = []
 
-  /// Compiles the policy for a layout.
+  /// Compiles the policy for a layout; where none is named that of an earlier decision, if it is
+  /// known here.
   func compile(
-    for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = []
+    for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
+    orElse earlier: String? = nil
   ) throws -> CompiledPolicy {
     let library = try PolicyFiles.library(extra: policies.filter(Self.isFile))
+    let known = earlier.flatMap { library.policy($0) == nil ? nil : $0 }
     return try library.compile(
       PolicyRequest(
-        policy: policies.last { !Self.isFile($0) }, layout: layout, osVersion: version,
+        policy: policies.last { !Self.isFile($0) } ?? known, layout: layout, osVersion: version,
         patterns: patterns))
   }
 

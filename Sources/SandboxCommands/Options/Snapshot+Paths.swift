@@ -41,7 +41,7 @@ extension Snapshot {
 
   /// The app of a name: its identifier, else the last component of it or the display name, in any
   /// case of letters, when only one app has it.
-  private func app(_ name: ByteString) throws -> AppRecord {
+  func app(_ name: ByteString) throws -> AppRecord {
     if let app = apps.first(where: { ByteString($0.identifier) == name }) { return app }
     let found = apps.filter { app in name.utf8.map(app.isCalled) ?? false }
     guard let app = found.first else {

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import Lifecycle
 internal import SystemIO
 
 /// `SNAP[:PATH]` as a command line gives it.
@@ -11,7 +12,7 @@ struct SnapshotPath {
   static let help = """
     SNAP is at least four characters of an id, latest, latest~2 for the second before it, or a time \
     as 2026-11-01 or 2026-11-01T10.30, which means the newest that was not begun after that day or \
-    minute. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
+    minute; all but an id name snapshots of a whole device. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
     data, as app/Documents, or an absolute path of the device; without it the whole snapshot is \
     meant.
     """
@@ -27,10 +28,16 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
-  func find(in repository: Repository, _ console: Console) throws -> StoredSnapshot {
-    try name.find(in: repository, console)
+  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant; with
+  /// apps the newest is one that holds them.
+  func find(
+    in repository: Repository, holding apps: [String] = [], _ console: Console
+  ) throws -> StoredSnapshot {
+    try name.find(in: repository, holding: apps, console)
   }
+
+  /// Whether a path stands behind the colon.
+  var hasPath: Bool { !path.isEmpty }
 
   /// The logical path in a snapshot, without a slash at either end; empty for all of it.
   func logicalPath(in snapshot: Snapshot) throws -> ByteString {
@@ -61,13 +68,33 @@ enum SnapshotName: Equatable {
   }
 
   /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
-  func find(in repository: Repository, _ console: Console) throws -> StoredSnapshot {
+  ///
+  /// The newest is one of the whole device, or with apps one that holds them; those that a restore
+  /// made of what it replaced are named by their ids.
+  func find(
+    in repository: Repository, holding apps: [String] = [], _ console: Console
+  ) throws -> StoredSnapshot {
     let warn = { (error: StoreError) in console.warning("passed over: \(error.description)") }
-    switch self {
-    case .place(let text): return try repository.snapshot(matching: text, unreadable: warn)
-    case .before(let end, let text):
-      return try repository.newestSnapshot(before: end, named: text, unreadable: warn)
+    let isMeant = { (snapshot: Snapshot) in
+      snapshot.reason != .preRestore
+        && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
     }
+    if !apps.isEmpty, !(try repository.snapshots().snapshots.contains { isMeant($0.snapshot) }) {
+      throw Self.noneHolds(apps)
+    }
+    return switch self {
+    case .place(let text): try repository.snapshot(matching: text, where: isMeant, unreadable: warn)
+    case .before(let end, let text):
+      try repository.newestSnapshot(
+        before: end, named: text, where: isMeant, unreadable: warn)
+    }
+  }
+
+  private static func noneHolds(_ apps: [String]) -> LifecycleError {
+    let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
+    return LifecycleError(
+      .notFound, "cannot find \(names): no snapshot holds an app that is called so",
+      hint: "'sandboxctl snapshots show latest' lists its apps")
   }
 
   private static func isPlace(_ text: String) -> Bool {

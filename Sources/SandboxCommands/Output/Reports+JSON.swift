@@ -80,6 +80,14 @@ extension BackupReport {
   }
 }
 
+extension Scope {
+  /// The apps that a snapshot is of, null for a whole device.
+  fileprivate var json: JSON {
+    if case .apps(let apps) = self { return .array(apps.map { .string($0) }) }
+    return .null
+  }
+}
+
 extension StoredSnapshot {
   /// The snapshot as a line of `snapshots --json`.
   var json: JSON {
@@ -91,6 +99,7 @@ extension StoredSnapshot {
         JSON.Member("layout", .string(snapshot.device.layout)),
       ] + JSON.path(snapshot.device.root, named: "root") + [
         JSON.Member("reason", .string(snapshot.reason.rawValue)),
+        JSON.Member("scope", snapshot.scope.json),
         JSON.Member("policy", .string(snapshot.policy.name)),
         JSON.Member("apps", .array(snapshot.apps.map { .string($0.identifier) })),
         JSON.Member("files", .integer(Int64(clamping: snapshot.totals.files))),

@@ -2,15 +2,23 @@ internal import SystemIO
 
 /// A container as it was found, before the others are known.
 struct ContainerDraft {
-  let kind: ContainerKind
+  var kind: ContainerKind
   let path: ByteString
   let absolutePath: ByteString
   /// The name of its own folder.
-  let uuid: ByteString
+  var uuid: ByteString
   var isReadable = true
   /// The only entry of the folder that is the container's.
   var member: ByteString?
   var metadata: ContainerMetadata?
+  /// Whose container it is by its place, where the layout names containers by identifier.
+  var named: BundleIdentifier?
+  /// The snap's revision that it belongs to.
+  var revision: ByteString?
+  /// Since when that is the one in use, where a link says so.
+  var inUseSince: Timestamp?
+  /// Whether it is the system's and not the user's.
+  var isOfSystem = false
   /// The names of property lists in `Library/Preferences`, without their ending; looked for only
   /// where there is no identifier in the metadata.
   var preferences: [ByteString] = []
@@ -23,7 +31,10 @@ struct ContainerDraft {
 
 /// What the platform's container manager wrote into a container.
 struct ContainerMetadata {
+  /// Its file in containers of iOS.
   static let fileName: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
+  /// Its file in containers of macOS.
+  static let desktopFile: ByteString = ".com.apple.containermanagerd.metadata.plist"
 
   var identifier: BundleIdentifier?
   var uuid: ByteString?

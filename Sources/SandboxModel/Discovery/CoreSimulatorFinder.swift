@@ -45,7 +45,7 @@ struct CoreSimulatorFinder {
       }
       return system.append(SystemContainers(path: path, count: count))
     }
-    for name in names {
+    for name in names where !OwnNames.has(name) {
       if let draft = survey.container(kind, name, in: folder, as: path.appending(name)) {
         drafts.append(draft)
       }
@@ -60,10 +60,13 @@ extension CoreSimulatorFinder {
   static func apps(of drafts: [ContainerDraft], _ containers: [Container]) -> [App] {
     var bundles: [BundleIdentifier: BundleFacts] = [:]
     let facts = Dictionary(
-      drafts.compactMap { draft in draft.bundle.map { (draft.path, $0) } }, uniquingKeysWith: { $1 }
-    )
+      drafts.compactMap { draft in
+        draft.bundle.map { (draft.path.appending($0.folder), $0) }
+      }, uniquingKeysWith: { $1 })
     for container in containers where container.kind == .bundle {
-      guard let owner = container.owner, let fact = facts[container.path] else { continue }
+      guard let owner = container.owner, let folder = container.bundleFolder,
+        let fact = facts[container.path.appending(folder)]
+      else { continue }
       if bundles[owner] == nil || container.logical == .bundle(LogicalName(owner.bytes)) {
         bundles[owner] = fact
       }

@@ -85,7 +85,7 @@ extension Survey {
     return facts
   }
 
-  private mutating func systemVersion(in root: borrowing Folder) -> DeviceFacts {
+  mutating func systemVersion(in root: borrowing Folder) -> DeviceFacts {
     var facts = DeviceFacts()
     let place: [ByteString] = ["System", "Library", "CoreServices"]
     let path: ByteString = "System/Library/CoreServices/SystemVersion.plist"

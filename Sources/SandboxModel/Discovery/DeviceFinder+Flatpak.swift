@@ -33,20 +33,23 @@ extension DeviceFinder {
       findings: survey.findings.sorted())
   }
 
-  /// The home that a path to a folder `.var/app` is in; nil for folders elsewhere.
-  func home(of asked: ByteString) throws(SystemError) -> ByteString? {
+  /// The home that a path to a folder of a layout is in; nil for folders elsewhere.
+  ///
+  /// - Parameter folders: the names of the folder and of those above it up to the home.
+  func home(
+    of asked: ByteString, above folders: [ByteString] = [".var", "app"]
+  ) throws(SystemError) -> ByteString? {
     let absolute = asked.isAbsolute ? asked : (Host.workingFolder() ?? "/").appending(asked)
     for path in [absolute, try Host.realPath(asked)] {
       let parts = path.components.filter { $0 != "." }
-      guard parts.suffix(2) == [".var", "app"], !parts.contains("..") else { continue }
-      let above = parts.dropLast(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-      return try Host.realPath(ByteString("/").appending(ByteString(above)))
+      guard parts.suffix(folders.count) == folders[...], !parts.contains("..") else { continue }
+      return try Host.realPath(Self.path(parts.dropLast(folders.count)))
     }
     return nil
   }
 
   /// Flatpak's installation of a home; of this user's own, where the environment says it is.
-  private static func installation(of home: ByteString) -> ByteString {
+  static func installation(of home: ByteString) -> ByteString {
     let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
     if own == home {
       if let named = Host.environment("FLATPAK_USER_DIR") { return named }

@@ -15,17 +15,22 @@ public struct DeviceFinder: Sendable {
   public var userFlatpak: ByteString?
   /// The system's Flatpak installation; nil to look at none.
   public var systemFlatpak: ByteString?
+  /// The root of the system that the home belongs to, where a snap's system data and what is
+  /// installed are; nil to tell it by the home's path.
+  public var systemRoot: ByteString?
 
   /// Makes a finder for this machine.
   public init(
     layout: Layout? = nil, name: ByteString? = nil, machineID: String? = Host.machineID,
-    userFlatpak: ByteString? = nil, systemFlatpak: ByteString? = "/var/lib/flatpak"
+    userFlatpak: ByteString? = nil, systemFlatpak: ByteString? = "/var/lib/flatpak",
+    systemRoot: ByteString? = nil
   ) {
     self.layout = layout
     self.name = name
     self.machineID = machineID
     self.userFlatpak = userFlatpak
     self.systemFlatpak = systemFlatpak
+    self.systemRoot = systemRoot
   }
 
   /// Finds the device at `root`, a path that may lead through links.
@@ -36,12 +41,8 @@ public struct DeviceFinder: Sendable {
     do {
       let real = try Host.realPath(root)
       let folder = try Folder.open(path: real)
-      switch try place(of: folder, asked: root) {
-      case .coreSimulator(let place): return coreSimulator(folder, place)
-      case .flatpakApps: return flatpak(folder, home: try home(of: root))
-      case .flatpakHome: return try flatpak(home: folder, asked: root)
-      case .folder: return plain(folder)
-      }
+      let device = try device(in: folder, try place(of: folder, asked: root), asked: root)
+      return layout == nil ? device.noting(others: Self.layouts(of: folder)) : device
     } catch let error as SystemError {
       throw ModelError(
         .system, "find a device in", on: error.path, error.reason, hint: error.hint)
@@ -52,11 +53,30 @@ public struct DeviceFinder: Sendable {
     }
   }
 
+  private func device(
+    in folder: borrowing Folder, _ place: Place, asked: ByteString
+  ) throws -> Device {
+    switch place {
+    case .coreSimulator(let place): coreSimulator(folder, place)
+    case .flatpakApps: flatpak(folder, home: try home(of: asked))
+    case .flatpakHome: try flatpak(home: folder, asked: asked)
+    case .snapFolder:
+      snap(
+        folder,
+        home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]))
+    case .snapHome(let name): try snap(home: folder, name)
+    case .macOSHome: macOS(folder)
+    case .macOSContainers(let home): macOS(try Folder.open(path: home))
+    case .folder: plain(folder)
+    }
+  }
+
   private func plain(_ folder: borrowing Folder) -> Device {
     let name = folder.path.lastComponent ?? "root"
     let container = Container(
       kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
-      absolutePath: folder.path, member: nil, uuid: nil, metadataUUID: nil, bundleFolder: nil,
+      absolutePath: folder.path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
+      metadataUUID: nil, bundleFolder: nil,
       logical: .folder(LogicalName(name)), isReadable: true)
     return Device(
       root: folder.path, layout: .folder, identity: identity(.folder, folder.path), apps: [],
@@ -71,6 +91,20 @@ public struct DeviceFinder: Sendable {
 }
 
 extension Device {
+  /// The device with a note of each other layout that its folder has, too.
+  fileprivate func noting(others layouts: [Layout]) -> Device {
+    var device = self
+    for other in layouts where other != layout {
+      device.findings.append(
+        Finding(
+          .note, .anotherLayout, root,
+          "the folder has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"
+        ))
+    }
+    device.findings.sort()
+    return device
+  }
+
   /// Finds the device at `root` on this machine, its layout by looking unless it is given.
   ///
   /// - Throws: what `DeviceFinder.find(_:)` throws.

@@ -3,24 +3,15 @@ internal import SystemIO
 /// Finds the apps of a user's Flatpak: their data in `.var/app/<id>`, their settings (the overrides),
 /// and what is installed.
 struct FlatpakFinder {
-  private static let reserved: ByteString = ".sandboxctl"
-
   private(set) var drafts: [ContainerDraft] = []
   private(set) var installed: [BundleIdentifier: FlatpakApp] = [:]
 
   /// Looks at the folder of all apps' data.
   mutating func lookAtData(in apps: borrowing Folder, _ survey: inout Survey) {
-    for name in survey.names(in: apps, as: "") where name != Self.reserved {
-      let isReadable: Bool
-      let real: ByteString
-      switch survey.enter(name, in: apps, as: name) {
-      case .none: continue
-      case .closed: (isReadable, real) = (false, apps.path.appending(name))
-      case .folder(let folder):
-        guard survey.take(folder, as: name) else { continue }
-        (isReadable, real) = (true, folder.path)
+    for name in survey.names(in: apps, as: "") where !OwnNames.has(name) {
+      if let draft = survey.container(.data, name, of: name, in: apps, as: name) {
+        drafts.append(draft)
       }
-      add(.data, name, path: name, real: real, isReadable: isReadable, &survey)
     }
   }
 
@@ -37,25 +28,12 @@ struct FlatpakFinder {
       if name == "global" {
         survey.note(.unsupported, path.appending(name), "it holds for all apps, and is no app's")
       } else if survey.kind(of: name, in: overrides, as: path.appending(name)) == .file {
-        add(.settings, name, path: path, real: overrides.path, isReadable: true, &survey)
+        var draft = ContainerDraft(
+          kind: .settings, path: path, absolutePath: overrides.path, uuid: name)
+        draft.member = name
+        drafts.append(survey.named(draft, after: name))
       }
     }
-  }
-
-  private mutating func add(
-    _ kind: ContainerKind, _ name: ByteString, path: ByteString, real: ByteString,
-    isReadable: Bool, _ survey: inout Survey
-  ) {
-    var draft = ContainerDraft(
-      kind: kind, path: path, absolutePath: real, uuid: name, isReadable: isReadable)
-    if kind == .settings { draft.member = name }
-    draft.identifier = BundleIdentifier(name)
-    draft.owner = draft.identifier
-    draft.identification = draft.identifier == nil ? .none : .layout
-    if draft.identifier == nil {
-      survey.note(.unidentified, path, "its name is too long for an app's identifier")
-    }
-    drafts.append(draft)
   }
 
   /// All apps that are installed or have data or settings.

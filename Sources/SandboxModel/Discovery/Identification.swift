@@ -60,6 +60,9 @@ struct Identification {
     if let said = draft.metadata?.identifier {
       draft.identifier = said
       draft.identification = .metadata
+    } else if let named = draft.named {
+      draft.identifier = named
+      draft.identification = .layout
     } else if let guess = guess(draft) {
       draft.identifier = guess
       draft.identification = .preferences
@@ -100,7 +103,8 @@ struct Identification {
   ) -> BundleIdentifier? {
     guard let identifier = draft.identifier else { return nil }
     switch draft.kind {
-    case .bundle, .data, .settings: return identifier
+    case .bundle, .data, .settings, .revision, .oldRevision, .systemData, .systemRevision:
+      return identifier
     case .group, .folder: return nil
     case .extension:
       return extensions[identifier]

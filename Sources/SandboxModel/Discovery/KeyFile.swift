@@ -1,13 +1,13 @@
-internal import SystemIO
+public import SystemIO
 
 /// A file of groups and keys, as Flatpak's metadata, OSTree's configuration and desktop entries are:
 /// `[Group]`, `Key=value`, comments with `#`.
-struct KeyFile {
+public struct KeyFile: Sendable {
   private var values: [ByteString: [ByteString: ByteString]] = [:]
 
   /// Reads the lines; those that are neither group, key nor comment are passed over. Of two values
   /// under one key the first holds.
-  init(_ bytes: [UInt8]) {
+  public init(_ bytes: [UInt8]) {
     var group: ByteString = ""
     for line in bytes.split(separator: UInt8(ascii: "\n")) {
       let text = Self.trimmed(line)
@@ -24,7 +24,7 @@ struct KeyFile {
   }
 
   /// The value under a key, nil when there is none or it is empty.
-  func value(_ key: ByteString, in group: ByteString) -> ByteString? {
+  public func value(_ key: ByteString, in group: ByteString) -> ByteString? {
     values[group]?[key].flatMap { $0.isEmpty ? nil : $0 }
   }
 

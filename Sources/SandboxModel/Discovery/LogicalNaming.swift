@@ -29,8 +29,9 @@ struct LogicalNaming {
     return Container(
       kind: draft.kind, identifier: draft.identifier, identification: draft.identification,
       owner: draft.owner, path: draft.path, absolutePath: draft.absolutePath,
-      member: draft.member, uuid: draft.identification == .layout ? nil : draft.uuid,
-      metadataUUID: draft.metadata?.uuid, bundleFolder: draft.bundle?.folder, logical: logical,
+      member: draft.member, uuid: draft.ownName, revision: draft.revision,
+      inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
+      bundleFolder: draft.bundle?.folder, logical: logical,
       isReadable: draft.isReadable)
   }
 
@@ -55,9 +56,26 @@ struct LogicalNaming {
     case .bundle: .bundle(name)
     case .data: .data(name)
     case .settings: .settings(name)
+    case .revision: .revision(name)
+    case .systemData: .systemData(name)
+    case .systemRevision: .systemRevision(name)
+    case .oldRevision: oldRevision(draft, of: name)
     case .group: .group(name)
     case .folder: .folder(name)
     case .extension: .extension(name, of: draft.owner.map { LogicalName($0.bytes) } ?? name)
     }
+  }
+  private static func oldRevision(
+    _ draft: ContainerDraft, of app: LogicalName
+  ) -> LogicalContainer {
+    let number = LogicalName(draft.revision ?? draft.uuid)
+    return draft.isOfSystem ? .oldSystemRevision(number, of: app) : .oldRevision(number, of: app)
+  }
+}
+
+extension ContainerDraft {
+  /// The name of its own folder, where that is not the identifier that the layout goes by.
+  fileprivate var ownName: ByteString? {
+    identification == .layout || member != nil || uuid == identifier?.bytes ? nil : uuid
   }
 }

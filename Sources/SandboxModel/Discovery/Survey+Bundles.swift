@@ -17,30 +17,55 @@ extension Survey {
       return BundleFacts(
         folder: name, info: nil, extensions: [], groups: [], hasKnownGroups: false)
     }
-    let info = bundleInfo(in: folder, as: here)
-    let own = entitlements(of: folder, executable: info?.executable, as: here)
+    return facts(of: folder, named: name, as: here, .flat)
+  }
+
+  /// Looks at a bundle.
+  mutating func facts(
+    of folder: borrowing Folder, named name: ByteString, as path: ByteString, _ shape: BundleShape
+  ) -> BundleFacts {
+    let (info, own) = infoAndEntitlements(of: folder, as: path, shape)
     var groups = own.groups
-    let extensions = extensions(of: folder, named: name, as: here, groups: &groups)
+    let extensions = extensions(of: folder, named: name, as: path, shape, groups: &groups)
     return BundleFacts(
       folder: name, info: info, extensions: extensions, groups: Self.memberships(groups),
       hasKnownGroups: own.isKnown)
   }
 
-  /// Looks at the extensions in `PlugIns` and `Extensions`, adding the groups they belong to.
+  private mutating func infoAndEntitlements(
+    of bundle: borrowing Folder, as path: ByteString, _ shape: BundleShape
+  ) -> (BundleInfo?, Entitlements) {
+    guard shape == .contents else {
+      let info = bundleInfo(in: bundle, as: path)
+      return (info, entitlements(of: bundle, executable: info?.executable, as: path))
+    }
+    let here = path.appending(BundleShape.contentsFolder)
+    guard let contents = child(BundleShape.contentsFolder, of: bundle, as: here) else {
+      return (nil, Entitlements())
+    }
+    let info = bundleInfo(in: contents, as: here)
+    let programs = here.appending("MacOS")
+    guard let folder = child("MacOS", of: contents, as: programs) else {
+      return (info, Entitlements())
+    }
+    return (info, entitlements(of: folder, executable: info?.executable, as: programs))
+  }
+
+  /// Looks at the extensions that a bundle brings, adding the groups they belong to.
   private mutating func extensions(
-    of bundle: borrowing Folder, named name: ByteString, as path: ByteString,
+    of bundle: borrowing Folder, named name: ByteString, as path: ByteString, _ shape: BundleShape,
     groups: inout [(group: BundleIdentifier, source: EntitlementSource)]
   ) -> [AppExtension] {
     var extensions: [AppExtension] = []
-    for place: ByteString in ["PlugIns", "Extensions"] {
+    for place in shape.extensionFolders {
       let here = path.appending(place)
-      guard let folder = child(place, of: bundle, as: here) else { continue }
+      guard let folder = inner(place.components, of: bundle, as: path) else { continue }
       for appex in folders(ending: ".appex", in: folder, as: here) {
         let file = here.appending(appex)
-        guard let inner = child(appex, of: folder, as: file),
-          let info = bundleInfo(in: inner, as: file)
-        else { continue }
-        groups += entitlements(of: inner, executable: info.executable, as: file).groups
+        guard let inner = child(appex, of: folder, as: file) else { continue }
+        let (info, own) = infoAndEntitlements(of: inner, as: file, shape)
+        guard let info else { continue }
+        groups += own.groups
         guard let identifier = info.identifier else { continue }
         extensions.append(
           AppExtension(
@@ -52,7 +77,7 @@ extension Survey {
   }
 
   /// The folders in a folder whose names have an ending, sorted.
-  private mutating func folders(
+  mutating func folders(
     ending: StaticString, in folder: borrowing Folder, as path: ByteString
   ) -> [ByteString] {
     let ending = ending.withUTF8Buffer { Array($0) }
@@ -65,7 +90,7 @@ extension Survey {
   }
 
   /// Opens a folder inside a container: links are not followed there.
-  private mutating func child(
+  mutating func child(
     _ name: ByteString, of folder: borrowing Folder, as path: ByteString
   ) -> Folder? {
     do {
@@ -84,5 +109,23 @@ extension Survey {
     return groups.filter { seen.insert($0.group).inserted }
       .map { GroupMembership(group: $0.group, basis: .known($0.source)) }
       .sorted { $0.group < $1.group }
+  }
+}
+
+/// How a bundle is laid out (Bundle Programming Guide, Bundle Structures).
+enum BundleShape {
+  /// All at its top, as on iOS.
+  case flat
+  /// In `Contents`, as on macOS.
+  case contents
+
+  static let contentsFolder: ByteString = "Contents"
+
+  /// The folders of its extensions.
+  var extensionFolders: [ByteString] {
+    switch self {
+    case .flat: ["PlugIns", "Extensions"]
+    case .contents: ["Contents/PlugIns", "Contents/Extensions"]
+    }
   }
 }

@@ -15,7 +15,7 @@ extension Survey {
       guard take(folder, as: path) else { return nil }
       var draft = ContainerDraft(
         kind: kind, path: path, absolutePath: folder.path, uuid: name)
-      draft.metadata = metadata(of: kind, in: folder, as: path)
+      draft.metadata = metadata(ContainerMetadata.fileName, of: kind, in: folder, as: path)
       if kind == .bundle {
         draft.bundle = bundle(in: folder, as: path)
       } else if draft.metadata?.identifier == nil {
@@ -25,14 +25,54 @@ extension Survey {
     }
   }
 
-  private mutating func metadata(
-    of kind: ContainerKind, in folder: borrowing Folder, as path: ByteString
-  ) -> ContainerMetadata? {
-    let file = path.appending(ContainerMetadata.fileName)
-    guard let list = dictionary(ContainerMetadata.fileName, in: folder, as: file) else {
-      return nil
+  /// Looks at a container that the layout names by its app; nil when nothing is there that could be
+  /// one.
+  mutating func container(
+    _ kind: ContainerKind, _ name: ByteString, of app: ByteString, in parent: borrowing Folder,
+    as path: ByteString
+  ) -> ContainerDraft? {
+    opened(kind, name, in: parent, as: path).map { named($0, after: app) }
+  }
+
+  /// Opens what may be a container, of which nothing tells yet whose it is.
+  mutating func opened(
+    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+  ) -> ContainerDraft? {
+    let isReadable: Bool
+    let real: ByteString
+    switch enter(name, in: parent, as: path) {
+    case .none: return nil
+    case .closed: (isReadable, real) = (false, parent.path.appending(name))
+    case .folder(let folder):
+      guard take(folder, as: path) else { return nil }
+      (isReadable, real) = (true, folder.path)
     }
-    checkContentClass(list, of: kind, as: file)
+    return ContainerDraft(
+      kind: kind, path: path, absolutePath: real, uuid: name, isReadable: isReadable)
+  }
+
+  /// The draft of a container that is its app's by its place.
+  mutating func named(_ draft: ContainerDraft, after app: ByteString) -> ContainerDraft {
+    var draft = draft
+    draft.identifier = BundleIdentifier(app)
+    draft.owner = draft.identifier
+    draft.identification = draft.identifier == nil ? .none : .layout
+    if draft.identifier == nil {
+      note(.unidentified, draft.path, "its name is too long for an app's identifier")
+    }
+    return draft
+  }
+
+  /// Reads what the container manager wrote; nil, with a warning where it cannot be used, when there
+  /// is nothing.
+  ///
+  /// - Parameter kind: what the place says that it is; nil where the place does not tell.
+  mutating func metadata(
+    _ name: ByteString, of kind: ContainerKind?, in folder: borrowing Folder, as path: ByteString
+  ) -> ContainerMetadata? {
+    let file = path.appending(name)
+    guard let list = dictionary(name, in: folder, as: file) else { return nil }
+    if let kind { checkContentClass(list, of: kind, as: file) }
     let identifier = identifier("MCMMetadataIdentifier", of: list, as: file)
     if identifier == nil, list["MCMMetadataIdentifier"] == nil {
       warn(.wrongValue, file, "it has no MCMMetadataIdentifier")

@@ -8,12 +8,22 @@ public import SystemIO
 /// | data | `apps/<app>/data` |
 /// | settings | `apps/<app>/settings` |
 /// | extension | `apps/<app>/extensions/<extension>/data` |
+/// | revision | `apps/<app>/revision` |
+/// | old revision | `apps/<app>/old-revisions/<number>` |
+/// | system's data | `apps/<app>/system-data` |
+/// | system's revision | `apps/<app>/system-revision` |
+/// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
 /// | group | `groups/<group>` |
 /// | folder | `folders/<name>` |
 public enum LogicalContainer: Hashable, Sendable {
   case bundle(LogicalName)
   case data(LogicalName)
   case settings(LogicalName)
+  case revision(LogicalName)
+  case systemData(LogicalName)
+  case systemRevision(LogicalName)
+  case oldRevision(LogicalName, of: LogicalName)
+  case oldSystemRevision(LogicalName, of: LogicalName)
   case `extension`(LogicalName, of: LogicalName)
   case group(LogicalName)
   case folder(LogicalName)
@@ -24,6 +34,10 @@ public enum LogicalContainer: Hashable, Sendable {
     case .bundle: .bundle
     case .data: .data
     case .settings: .settings
+    case .revision: .revision
+    case .systemData: .systemData
+    case .systemRevision: .systemRevision
+    case .oldRevision, .oldSystemRevision: .oldRevision
     case .extension: .extension
     case .group: .group
     case .folder: .folder
@@ -33,7 +47,10 @@ public enum LogicalContainer: Hashable, Sendable {
   /// The app's name, of the kinds that belong to one.
   public var app: LogicalName? {
     switch self {
-    case .bundle(let app), .data(let app), .settings(let app), .extension(_, let app): app
+    case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
+      .systemData(let app), .systemRevision(let app), .oldRevision(_, let app),
+      .oldSystemRevision(_, let app), .extension(_, let app):
+      app
     case .group, .folder: nil
     }
   }
@@ -41,15 +58,22 @@ public enum LogicalContainer: Hashable, Sendable {
   /// The path of the container's root.
   public var prefix: ByteString {
     switch self {
-    case .bundle(let app): Self.join("apps", app.component, "bundle")
-    case .data(let app): Self.join("apps", app.component, "data")
-    case .settings(let app): Self.join("apps", app.component, "settings")
+    case .bundle(let app), .data(let app), .settings(let app), .revision(let app),
+      .systemData(let app), .systemRevision(let app):
+      Self.join("apps", app.component, ByteString(kind.rawValue))
+    case .oldRevision(let name, let app):
+      Self.join("apps", app.component, Self.oldRevisions, name.component)
+    case .oldSystemRevision(let name, let app):
+      Self.join("apps", app.component, Self.oldSystemRevisions, name.component)
     case .extension(let name, let app):
       Self.join("apps", app.component, "extensions", name.component, "data")
     case .group(let name): Self.join("groups", name.component)
     case .folder(let name): Self.join("folders", name.component)
     }
   }
+
+  private static let oldRevisions: ByteString = "old-revisions"
+  private static let oldSystemRevisions: ByteString = "old-system-revisions"
 
   private static func join(_ parts: ByteString...) -> ByteString {
     ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
@@ -62,19 +86,35 @@ public enum LogicalContainer: Hashable, Sendable {
     switch parts[0] {
     case "groups": self = .group(first)
     case "folders": self = .folder(first)
-    case "apps":
-      guard parts.count >= 3 else { return nil }
-      length = 3
-      switch parts[2] {
-      case "bundle": self = .bundle(first)
-      case "data": self = .data(first)
-      case "settings": self = .settings(first)
-      case "extensions":
+    case "apps": self.init(of: first, parts.dropFirst(2), length: &length)
+    default: return nil
+    }
+  }
+
+  /// Reads the container of an app off the components behind the app's name.
+  private init?(of app: LogicalName, _ parts: ArraySlice<ByteString>, length: inout Int) {
+    guard let kind = parts.first else { return nil }
+    length = 3
+    switch kind {
+    case "bundle": self = .bundle(app)
+    case "data": self = .data(app)
+    case "settings": self = .settings(app)
+    case "revision": self = .revision(app)
+    case "system-data": self = .systemData(app)
+    case "system-revision": self = .systemRevision(app)
+    case Self.oldRevisions, Self.oldSystemRevisions, "extensions":
+      guard let name = parts.dropFirst().first.flatMap({ LogicalName(component: $0) }) else {
+        return nil
+      }
+      length = 4
+      if kind == Self.oldRevisions {
+        self = .oldRevision(name, of: app)
+      } else if kind == Self.oldSystemRevisions {
+        self = .oldSystemRevision(name, of: app)
+      } else {
         length = 5
-        guard parts.count >= 5, parts[4] == "data", let name = LogicalName(component: parts[3])
-        else { return nil }
-        self = .extension(name, of: first)
-      default: return nil
+        guard parts.dropFirst(2).first == "data" else { return nil }
+        self = .extension(name, of: app)
       }
     default: return nil
     }

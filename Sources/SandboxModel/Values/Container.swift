@@ -19,6 +19,11 @@ public struct Container: Hashable, Sendable {
   /// The name of its own folder, which is a UUID where the platform made it; nil for layouts that
   /// name containers by identifier.
   public let uuid: ByteString?
+  /// The name of a snap's revision: `42`, or `x1` of one that was not installed from the store.
+  public let revision: ByteString?
+  /// When it was said that this revision is the one in use, before the app could change anything in
+  /// it: the older of the times of the link that says so. Nil where nothing says it.
+  public let inUseSince: Timestamp?
   /// The UUID in its metadata, which need not be the folder's name.
   public let metadataUUID: ByteString?
   /// The app's folder in a bundle's container: `Example.app`.

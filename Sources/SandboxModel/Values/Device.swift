@@ -29,7 +29,7 @@ public struct Device: Sendable {
   /// Folders of containers that belong to the system and are left alone, sorted by path.
   public let systemContainers: [SystemContainers]
   /// What was odd on the way, sorted by path.
-  public let findings: [Finding]
+  public internal(set) var findings: [Finding]
   /// The containers by place and by name.
   let index: ContainerIndex
 

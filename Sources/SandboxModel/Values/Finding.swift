@@ -41,6 +41,10 @@ public struct Finding: Hashable, Sendable {
     case unidentified
     /// Something lies where only containers should.
     case stray
+    /// Something of the user's that nothing says how to keep, and that no backup holds.
+    case leftOut = "left-out"
+    /// The folder is a device of another layout, too.
+    case anotherLayout = "another-layout"
     /// A bundle's container holds no bundle, or several.
     case noSingleBundle = "no-single-bundle"
     /// The device has something that is not read.

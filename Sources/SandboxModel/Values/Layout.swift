@@ -7,6 +7,10 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   case coreSimulator = "coresimulator"
   /// The per-user data of Flatpak apps, `~/.var/app`.
   case flatpak
+  /// A macOS user's home: the containers of its sandboxed apps.
+  case macOS = "macos"
+  /// The data of a user's snaps, `~/snap`.
+  case snap
   /// Any folder, as one container that is kept whole.
   case folder
 
@@ -15,6 +19,8 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
     switch self {
     case .coreSimulator: [.bundle, .data, .extension, .group]
     case .flatpak: [.data, .settings]
+    case .macOS: [.bundle, .data, .extension, .group]
+    case .snap: [.data, .revision, .oldRevision, .systemData, .systemRevision]
     case .folder: [.folder]
     }
   }
@@ -32,6 +38,14 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   case group
   /// What the platform keeps about the app outside its data, such as Flatpak's overrides.
   case settings
+  /// The data of the revision of a snap that is in use, as the user's.
+  case revision
+  /// The data of another revision of a snap: what a refresh copied, or kept for going back.
+  case oldRevision = "old-revision"
+  /// The data that a snap keeps for the whole system, whatever its revision.
+  case systemData = "system-data"
+  /// The system's data of the revision of a snap that is in use.
+  case systemRevision = "system-revision"
   /// A plain folder.
   case folder
 

@@ -9,7 +9,7 @@ changes some rows of before, and keeps the sum of the numbers, so that half a tr
 
 MODE is a journal mode (wal, delete, truncate, persist), with `-exclusive` behind it for a connection
 that never lets go, or `checkpoint`: no transactions, but checkpoints of every kind. It ends with its
-standard input.
+standard input. WRITER may be `prepare`, which makes the database with SEED rows and ends.
 """
 
 import os
@@ -89,7 +89,7 @@ def main():
     random.seed(seed)
     path = os.path.join(folder, "db")
     if writer == "prepare":
-        return prepare(path, mode, 1000)
+        return prepare(path, mode, int(seed))
     log = os.open(os.path.join(folder, writer), os.O_CREAT | os.O_RDWR, 0o600)
     connection, number = connect(path, mode), 0
     print("ready", flush=True)

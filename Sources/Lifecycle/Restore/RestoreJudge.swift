@@ -1,0 +1,117 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SystemIO
+
+/// Decides, down the snapshot's tree, what comes back of each entry.
+struct RestoreJudge: ~Copyable {
+  let rules: RestoreRules?
+  private let classes: ClassFilter
+  private let base: ByteString
+  private let selection: [ByteString]
+  private var classifier: Classifier?
+
+  init(_ request: RestoreRequest, _ snapshot: Snapshot) {
+    rules = request.rules
+    base = request.path
+    classes = ClassFilter(request.classes, snapshot)
+    selection = request.rules?.selection.components ?? []
+    classifier = request.rules.map { Classifier($0.policy, scanStart: snapshot.time.seconds) }
+  }
+
+  /// Whether everything comes back as it was stored.
+  private var isIdle: Bool { rules == nil && classes.isIdle }
+
+  /// What holds for the entries of the folder that the walk begins with.
+  mutating func root() -> RestoreFrame {
+    var frame = RestoreFrame(isInside: selection.isEmpty)
+    if let rules {
+      frame.state = classifier?.root(rules.kind, app: rules.app, group: rules.group)
+    }
+    if !classes.isIdle { frame.dataClass = classes.dataClass(of: base) }
+    return frame
+  }
+
+  /// What comes back of an entry, by its path in the walk; for a folder also what holds in it.
+  mutating func judge(
+    _ entry: TreeEntry, at path: ByteString, in folder: RestoreFrame
+  ) -> (role: RestoreRole, frame: RestoreFrame) {
+    if isIdle { return (.whole, folder) }
+    var frame = folder
+    frame.depth += 1
+    if !folder.isInside {
+      guard folder.depth < selection.count, isOnWay(entry, at: folder.depth) else {
+        return (.skip, frame)
+      }
+      frame.isInside = folder.depth + 1 == selection.count
+    }
+    let isNamed = frame.isInside && !folder.isInside
+    let disposition = disposition(of: entry, in: folder, &frame)
+    if !frame.isInside { return (entry.isFolder ? .way : .skip, frame) }
+    if isNamed, disposition != .restore { frame.isForced = true }
+    if !frame.isForced {
+      switch disposition {
+      case .restore: break
+      case .recreateEmpty: return (entry.isFolder ? .empty : .skip, frame)
+      case .skip: return (.skip, frame)
+      case .remove: return (.remove, frame)
+      case .regenerate:
+        // Where a container is made anew it is written, and that of one that is there stays.
+        if let rules, rules.generated[path] != nil || rules.present?.index(of: path) != nil {
+          return (.skip, frame)
+        }
+      }
+    }
+    guard !classes.isIdle else { return (.whole, frame) }
+    frame.dataClass = classes.dataClass(of: base.appending(path), in: folder.dataClass)
+    if classes.wanted.contains(frame.dataClass) { return (.whole, frame) }
+    return (entry.isFolder ? .way : .skip, frame)
+  }
+
+  /// Whether an entry is what was asked for or leads there; a database's log comes with it.
+  private func isOnWay(_ entry: TreeEntry, at depth: Int) -> Bool {
+    if entry.name == selection[depth] { return true }
+    return depth + 1 == selection.count && !entry.isFolder
+      && entry.name.isCompanion(of: selection[depth])
+  }
+
+  private mutating func disposition(
+    of entry: TreeEntry, in folder: RestoreFrame, _ frame: inout RestoreFrame
+  ) -> RestoreDisposition {
+    guard let above = folder.state else { return .restore }
+    guard var state = entry.name.withSpan({ classifier?.descend(above, $0) }) else {
+      return .restore
+    }
+    for attribute in entry.attributes {
+      guard case .inline(let value) = attribute.value else { continue }
+      let marks = marks(attribute.name, value)
+      if !marks.isEmpty, let marked = classifier?.marking(state, marks) { state = marked }
+    }
+    frame.state = state
+    return classifier?.verdicts(state, entry.facts).keep.restore ?? .restore
+  }
+
+  private func marks(_ name: ByteString, _ value: [UInt8]) -> MarkSet {
+    var marks = name.withSpan { classifier?.attributeMarks($0) ?? [] }
+    for (index, marker) in (rules?.policy.markers ?? []).enumerated()
+    where marks.contains(MarkSet(marker: index)) && !marker.accepts(value) {
+      marks.remove(MarkSet(marker: index))
+    }
+    return marks
+  }
+}
+
+extension TreeEntry {
+  var isFolder: Bool { if case .directory = node { true } else { false } }
+
+  /// What a policy's conditions ask about it.
+  fileprivate var facts: EntryFacts {
+    switch node {
+    case .file(let content):
+      EntryFacts(.file, size: Int64(clamping: content.size), modified: modified.seconds)
+    case .directory: EntryFacts(.directory, modified: modified.seconds)
+    case .symlink: EntryFacts(.symlink, modified: modified.seconds)
+    case .fifo, .socket, .characterDevice, .blockDevice:
+      EntryFacts(.special, modified: modified.seconds)
+    }
+  }
+}

@@ -1,0 +1,154 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SystemIO
+
+/// What a restore into a device does besides: folders that come back empty, files that the layout
+/// writes anew, links that lead elsewhere now.
+extension RestorePlanner {
+  /// Adds to a folder what the snapshot does not hold and what comes back all the same.
+  mutating func addMade(in folder: Int, _ frame: RestoreFrame) {
+    guard let rules = judge.rules, frame.isInside, plan.request.classes.isEmpty else { return }
+    let path = plan.tree.path(folder, from: plan.place.shownDepth)
+    for name in rules.emptied[path] ?? [] { addMade(name, in: folder, nil) }
+    if path.isEmpty {
+      for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
+        addMade(name, in: folder, bytes)
+      }
+    }
+  }
+
+  /// Adds an empty folder, or a file that is written anew, as its folder's owner has it; what is
+  /// there stays.
+  private mutating func addMade(_ name: ByteString, in folder: Int, _ bytes: [UInt8]?) {
+    folders[folders.count - 1].unseen?.remove(name)
+    let above = plan.tree.entries[folder]
+    if above.isMerged, let present = try? statusOfPresent(name, in: folder) {
+      return present == .directory || bytes != nil
+        ? () : plan.blocked.append(PathRemark(path: name, remark: "no folder stands there"))
+    }
+    let node: Node =
+      bytes == nil
+      ? .directory(TreeReference(plan.snapshot.snapshot.tree.digest)) : .file(Content.empty)
+    let entry = TreeEntry(
+      name: name, node: node, permissions: bytes == nil ? above.permissions & 0o777 : 0o644,
+      owner: above.owner, group: above.group, modified: Host.now())
+    let number = plan.tree.append(entry, named: name, parent: folder, action: .create)
+    if let bytes { plan.tree.generate(number, bytes) }
+    count(number)
+    folders[folders.count - 1].hasContent = true
+  }
+
+  private mutating func statusOfPresent(
+    _ name: ByteString, in folder: Int
+  ) throws(SystemError) -> FileKind? {
+    try present?.ascend(to: Int(plan.tree.entries[folder].depth))
+    let found = try present?.withFolder { folder throws(SystemError) in
+      try folder.statusIfPresent(name)?.kind
+    }
+    return found ?? nil
+  }
+
+  /// A folder that is only on the way is made where something in it comes back.
+  mutating func settle(_ folder: OpenFolder) {
+    if folder.hasContent {
+      if !folders.isEmpty { folders[folders.count - 1].hasContent = true }
+      if plan.tree.entries[folder.number].action.isWritten { count(folder.number) }
+    } else {
+      plan.tree.update(folder.number) { $0.action = .leave }
+    }
+  }
+
+  /// The entry with the target that its link is to have here.
+  mutating func anchored(_ entry: TreeEntry, at path: ByteString) -> TreeEntry {
+    guard case .symlink(let target) = entry.node, let anchors = judge.rules?.anchors else {
+      return entry
+    }
+    switch anchors.target(of: target) {
+    case .unchanged: return entry
+    case .foreign:
+      plan.foreignLinks.append(PathRemark(path: path, remark: "it leads to '\(target)'"))
+      return entry
+    case .own(let place):
+      plan.relinked.append(
+        PathRemark(path: path, remark: "it led to '\(target)' and leads to '\(place)' now"))
+      var moved = entry
+      moved.node = .symlink(target: place)
+      return moved
+    }
+  }
+
+  /// Whether what stands in an entry's place would be in no backup once it is replaced: then, and
+  /// for a single file, it is kept under another name.
+  mutating func mustStay(_ name: ByteString) -> Bool {
+    guard let rules = judge.rules, let folder = folders.last?.number else { return false }
+    let above = plan.tree.path(folder, from: plan.place.shownDepth)
+    if rules.isSelected(above.appending(name)) { return true }
+    guard let scan = rules.present, let index = scan.index(of: above.appending(name)) else {
+      return false
+    }
+    return scan.entries[index].fate == .leftOut
+  }
+}
+
+extension Content {
+  /// The content of an empty file.
+  static let empty = Content(size: 0, level: 0, pieces: [])
+}
+
+/// What of the present entries a restore may remove, by what the policy says of them.
+struct PolicyRemovals: Sendable {
+  /// What becomes of an entry that the snapshot lacks.
+  enum Verdict { case stays, spare, removeParts, remove }
+
+  /// The topmost entries that the policy removes on restore.
+  private var removed: Set<Int> = []
+  private var aboveRemoved: Set<Int> = []
+  private var leftOut: Set<Int> = []
+  private var aboveLeftOut: Set<Int> = []
+
+  private var hasScan = false
+
+  /// Whether the policy itself removes something.
+  var isEmpty: Bool { removed.isEmpty }
+
+  init(_ rules: RestoreRules?) {
+    guard let rules, let scan = rules.present else { return }
+    hasScan = true
+    let isWhole = rules.selection.isEmpty
+    for (index, entry) in scan.entries.enumerated() where index > 0 {
+      if isWhole, entry.verdicts.keep.restore == .remove {
+        removed.insert(index)
+        scan.addFolders(above: index, to: &aboveRemoved)
+      }
+      if entry.fate == .leftOut, !rules.deletesExcluded {
+        leftOut.insert(index)
+        scan.addFolders(above: index, to: &aboveLeftOut)
+      }
+    }
+  }
+
+  /// What becomes of an entry, by its place in the scan, where what the snapshot lacks is to go.
+  func verdict(on index: Int?, isAsked: Bool) -> Verdict {
+    // What came after the scan nobody has judged.
+    guard let index else { return isAsked && !hasScan ? .remove : .stays }
+    if removed.contains(index) { return .remove }
+    guard isAsked else { return aboveRemoved.contains(index) ? .removeParts : .stays }
+    if leftOut.contains(index), !aboveRemoved.contains(index) { return .spare }
+    return aboveLeftOut.contains(index) || aboveRemoved.contains(index) ? .removeParts : .remove
+  }
+}
+
+extension ContainerScan {
+  /// Adds the folders above an entry, those that are there already aside.
+  fileprivate func addFolders(above index: Int, to set: inout Set<Int>) {
+    var at = Int(entries[index].parent)
+    while set.insert(at).inserted, at > 0 { at = Int(entries[at].parent) }
+  }
+
+  /// The entries of a folder by name, nothing when the scan found no such folder.
+  func children(at path: ByteString) -> [ByteString: Int] {
+    guard let folder = index(of: path) else { return [:] }
+    return Dictionary(
+      entries[folder].children.map { (name($0), $0) }, uniquingKeysWith: { first, _ in first })
+  }
+}

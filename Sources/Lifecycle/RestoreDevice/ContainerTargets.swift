@@ -1,0 +1,84 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// Where each container of a snapshot is on a device, or will be: found by its logical name, so
+/// whatever its UUID is there.
+struct ContainerTargets {
+  /// Where one container comes to.
+  struct Target {
+    let record: ContainerRecord
+    let logical: LogicalContainer
+    let fate: PlannedPart.Fate
+    /// The container's folder, or the folder that holds a container of one file.
+    let path: ByteString
+    /// The device's container, where it has it.
+    let present: Container?
+  }
+
+  private let request: DeviceRestoreRequest
+  /// The apps that are there, or will be when this restore is done.
+  private var installed: Set<ByteString>
+
+  init(_ request: DeviceRestoreRequest, restored: [LogicalContainer]) {
+    self.request = request
+    installed = Set(request.device.apps.filter(\.isInstalled).map(\.identifier.bytes))
+    for case .bundle(let app) in restored { installed.insert(app.identifier) }
+  }
+
+  /// Where a container comes to; nothing where the device has no place for one of its kind.
+  func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
+    if let present = request.device.container(logical) {
+      return Target(
+        record: record, logical: logical, fate: .merge, path: present.absolutePath,
+        present: present)
+    }
+    if mustWait(logical) {
+      let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
+      return Target(record: record, logical: logical, fate: .harbor, path: path, present: nil)
+    }
+    // On its own device a container comes back under its own name.
+    let old = record.uuid.map { ByteString($0) } ?? logical.instance
+    let uuid = request.isInPlace || logical.instance != nil ? old : nil
+    guard let place = request.device.place(forNew: logical, uuid: uuid) else { return nil }
+    if let link = try danglingLink(at: place) {
+      throw LifecycleError(
+        .failed,
+        "cannot restore '\(record.path)': its place '\(place.path)' is a link to '\(link)', which "
+          + "is not there", hint: "bring back what the link leads to, or remove the link")
+    }
+    let path = logical.kind == .settings ? place.parent : place.path
+    return Target(record: record, logical: logical, fate: .make, path: path, present: nil)
+  }
+
+  /// Whether data waits for its app: as the policy says, and only of an app that has a name.
+  private func mustWait(_ logical: LogicalContainer) -> Bool {
+    guard let app = logical.app, !app.identifier.isEmpty, logical.kind != .bundle else {
+      return false
+    }
+    let terms = request.policy.containers[logical.kind]
+    return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
+  }
+
+  private func danglingLink(at place: ContainerPlace) throws -> ByteString? {
+    guard let parent = try? Folder.open(path: place.parent),
+      try parent.statusIfPresent(place.name)?.kind == .symlink
+    else { return nil }
+    return try parent.target(of: place.name)
+  }
+}
+
+extension LogicalContainer {
+  /// The name that tells it from others of one identifier.
+  var name: LogicalName {
+    switch self {
+    case .bundle(let name), .data(let name), .settings(let name), .extension(let name, _),
+      .group(let name), .folder(let name):
+      name
+    }
+  }
+
+  /// The UUID in its name, where the identifier alone does not name it.
+  var instance: ByteString? { name.instance }
+}

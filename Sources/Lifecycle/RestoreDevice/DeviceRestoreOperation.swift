@@ -1,0 +1,155 @@
+public import ArchiveStore
+internal import SandboxModel
+internal import SystemIO
+
+/// Carries out a `DeviceRestorePlan`.
+///
+/// Before anything is written it is seen whether there is room and whether an app runs; then what is
+/// there is saved in a snapshot of its own (reason pre-restore); then the containers come back one
+/// after another, each as a `RestoreOperation`: one that is made appears as a whole, into one that is
+/// there each file comes by one rename. After an interruption the same command goes on: what has its
+/// place is found there and left.
+public struct DeviceRestoreOperation {
+  private let plan: DeviceRestorePlan
+  private let repository: Repository
+  private let reader: RepositoryReader
+  private let saving: BackupRequest
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+
+  /// Prepares an operation.
+  ///
+  /// - Parameter saving: how the snapshot of what is there is made.
+  public init(
+    _ plan: DeviceRestorePlan, _ repository: Repository, from reader: RepositoryReader,
+    saving: BackupRequest, counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.plan = plan
+    self.repository = repository
+    self.reader = reader
+    self.saving = saving
+    self.counters = counters
+    self.isStopping = isStopping
+  }
+
+  /// Restores, and tells what was done.
+  ///
+  /// - Throws: `LifecycleError`: `failed` where an app runs, a volume has no room, or what is there
+  ///   could not be saved; `busy`, `interrupted`; `StoreError`.
+  public func run() throws -> DeviceRestoreReport {
+    let start = Host.monotonicSeconds()
+    try requireStopped()
+    try DeviceSpace(plan).require()
+    var report = DeviceRestoreReport()
+    report.saved = try save()
+    for part in plan.parts {
+      do {
+        report.parts.append((part, try restore(part)))
+      } catch let error as LifecycleError {
+        throw error.after(report.parts.map(\.part))
+      }
+    }
+    report.seconds = Host.monotonicSeconds() - start
+    return report
+  }
+
+  // MARK: - Before
+
+  private func requireStopped() throws(LifecycleError) {
+    if plan.request.isForced || plan.mergedContainers.isEmpty { return }
+    let signs = RunningApps.signs(in: plan.present)
+    guard let first = signs.first else { return }
+    let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
+    throw LifecycleError(
+      .failed, "cannot restore into '\(plan.request.device.root)': \(first.text)\(more)",
+      hint: "close the app and try again, or add '--force'")
+  }
+
+  /// Saves the containers that something is merged into.
+  private func save() throws -> StoredSnapshot? {
+    let merged = plan.mergedContainers
+    guard plan.request.savesFirst, !merged.isEmpty else { return nil }
+    var scan = plan.present
+    scan.containers.removeAll { !merged.contains($0.container.logicalPrefix) }
+    var request = saving
+    request.reason = .preRestore
+    request.scope = scope(of: scan)
+    request.isPart = true
+    request.skipsUnchanged = false
+    let report: BackupReport
+    do {
+      report = try BackupOperation(BackupPlan.make(scan), to: repository, request).run()
+    } catch {
+      throw Self.notSaved(error)
+    }
+    guard let missing = report.unreadable.first else { return report.snapshot }
+    throw LifecycleError(
+      .failed,
+      "cannot save what is there before it is replaced: '\(missing.path)': \(missing.remark)",
+      hint: "'--no-snapshot' restores without saving it")
+  }
+
+  private func scope(of scan: DeviceScan) -> Scope {
+    let apps = Set(scan.containers.compactMap { $0.container.owner?.bytes.utf8 })
+    return scan.device.layout == .folder ? .device : .apps(apps.sorted())
+  }
+
+  private static func notSaved(_ error: any Error) -> any Error {
+    if let error = error as? LifecycleError {
+      if error.kind == .interrupted { return error }
+      return LifecycleError(
+        error.kind, "cannot save what is there before it is replaced: \(error.description)",
+        hint: "'--no-snapshot' restores without saving it")
+    }
+    guard let error = error as? StoreError else { return error }
+    return LifecycleError(
+      .failed, "cannot save what is there before it is replaced: \(error.description)",
+      hint: "'--no-snapshot' restores without saving it")
+  }
+
+  // MARK: - The restore
+
+  private func restore(_ part: PlannedPart) throws -> RestoreReport {
+    if part.fate == .harbor {
+      let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
+      do throws(SystemError) {
+        _ = try Folder.make(path: harbor, permissions: 0o700)
+      } catch { throw LifecycleError(error) }
+    }
+    return try RestoreOperation(
+      part.plan, from: reader, counters: counters, isStopping: isStopping
+    ).run()
+  }
+}
+
+extension LifecycleError {
+  /// The same error with what was restored before it.
+  fileprivate func after(_ parts: [PlannedPart]) -> LifecycleError {
+    if parts.isEmpty { return self }
+    let done = parts.map { "'\($0.path)'" }.joined(separator: ", ")
+    return LifecycleError(kind, "\(description); restored before that: \(done)", hint: hint)
+  }
+}
+
+/// What a restore into a device did.
+public struct DeviceRestoreReport: Sendable {
+  /// What was done container by container.
+  public internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
+  /// The snapshot of what was there.
+  public internal(set) var saved: StoredSnapshot?
+  /// How long it took, in seconds.
+  public internal(set) var seconds = 0.0
+
+  /// What the containers' reports say together.
+  public func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {
+    parts.reduce(into: RestoreTotals()) { $0.add(count($1.report)) }
+  }
+
+  /// Remarks of all containers, by logical paths.
+  public func remarks(_ list: (RestoreReport) -> [PathRemark]) -> [PathRemark] {
+    parts.flatMap { part, report in
+      list(report).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
+    }
+  }
+}

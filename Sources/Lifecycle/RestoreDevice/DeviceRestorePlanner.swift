@@ -1,0 +1,308 @@
+public import ArchiveStore
+internal import Codecs
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension DeviceRestorePlan {
+  /// Plans a restore into a device: nothing is changed, on the device or elsewhere.
+  ///
+  /// - Throws: `LifecycleError`: `notFound` when the snapshot has nothing of what is asked for,
+  ///   `failed` when the device is of another platform's layout or the place of a container is
+  ///   taken; `StoreError`.
+  public static func make(
+    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, from reader: RepositoryReader
+  ) throws -> DeviceRestorePlan {
+    try DeviceRestorePlanner(snapshot, request, reader).plan()
+  }
+}
+
+/// Finds what of a snapshot comes back into which container of a device.
+struct DeviceRestorePlanner {
+  private let stored: StoredSnapshot
+  private let request: DeviceRestoreRequest
+  private let reader: RepositoryReader
+  private var snapshot: Snapshot { stored.snapshot }
+
+  /// A container of the snapshot with the part of it that is asked for.
+  private struct Wanted {
+    let record: ContainerRecord
+    let logical: LogicalContainer
+    let selection: ByteString
+  }
+
+  init(
+    _ snapshot: StoredSnapshot, _ request: DeviceRestoreRequest, _ reader: RepositoryReader
+  ) {
+    stored = snapshot
+    self.request = request
+    self.reader = reader
+  }
+
+  func plan() throws -> DeviceRestorePlan {
+    try requireSameLayout()
+    let held = try heldContainers()
+    var plan = DeviceRestorePlan(
+      snapshot: stored, request: request,
+      present: DeviceScan.run(request.device, policy: request.policy) { _ in false })
+    let wanted = try wanted(held, &plan)
+    let finder = ContainerTargets(request, restored: wanted.map(\.logical))
+    var targets: [(Wanted, ContainerTargets.Target)] = []
+    for item in wanted {
+      guard let target = try finder.target(of: item.record, item.logical) else {
+        plan.left.append(
+          PathRemark(path: item.record.path, remark: "this device has no place for it"))
+        continue
+      }
+      if let reason = reasonToLeaveBundle(item, target) {
+        plan.left.append(PathRemark(path: item.record.path, remark: reason))
+      } else {
+        targets.append((item, target))
+      }
+    }
+    plan.present = scan(targets.map(\.1))
+    let anchors = try anchors(held, targets.map(\.1), finder)
+    for (item, target) in targets {
+      plan.parts.append(try part(item, target, anchors, plan.present))
+    }
+    plan.installCommands = FlatpakInstalls.commands(
+      for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
+    plan.notHeld = snapshot.leftOut.filter { left in
+      wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
+    }
+    return plan
+  }
+
+  private func requireSameLayout() throws {
+    guard snapshot.device.layout == request.device.layout.rawValue else {
+      throw LifecycleError(
+        .failed,
+        "cannot restore to '\(request.device.root)': it is of the layout "
+          + "\(request.device.layout.rawValue), and the snapshot of \(snapshot.device.layout)",
+        hint: "'--to DIR' restores into a plain folder")
+    }
+  }
+
+  // MARK: - What is asked for
+
+  /// The containers that the snapshot's tree really has.
+  private func heldContainers() throws -> [ContainerRecord] {
+    try snapshot.device.containers.filter { record in
+      guard let entry = try reader.entry(at: record.path, in: snapshot.tree) else { return false }
+      return entry.isFolder
+    }.sorted { $0.path < $1.path }
+  }
+
+  private func wanted(
+    _ held: [ContainerRecord], _ plan: inout DeviceRestorePlan
+  ) throws -> [Wanted] {
+    let groups = GroupChoice(snapshot, request.device)
+    var found: [Wanted] = []
+    for record in held {
+      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      if request.apps.isEmpty {
+        if let selection = selection(in: record.path) {
+          found.append(Wanted(record: record, logical: logical, selection: selection))
+        }
+      } else if isOfApps(record, logical, groups, &plan) {
+        found.append(Wanted(record: record, logical: logical, selection: ""))
+      }
+    }
+    if found.isEmpty { throw nothingFound() }
+    let inner = found.first?.selection ?? ""
+    if !inner.isEmpty { _ = try reader.source(request.path, in: stored) }
+    return found
+  }
+
+  /// The part of a container that the path names; empty for all of it, nil for none.
+  private func selection(in container: ByteString) -> ByteString? {
+    if container.isWithin(request.path) { return "" }
+    guard request.path.isWithin(container) else { return nil }
+    return ByteString(
+      request.path.bytes.dropFirst(container.count).drop { $0 == UInt8(ascii: "/") })
+  }
+
+  private func isOfApps(
+    _ record: ContainerRecord, _ logical: LogicalContainer, _ groups: GroupChoice,
+    _ plan: inout DeviceRestorePlan
+  ) -> Bool {
+    guard case .group(let name) = logical else {
+      guard let app = logical.app?.identifier.utf8 else { return false }
+      return request.apps.contains(app)
+    }
+    switch groups.decide(name.identifier, for: request.apps, withAll: request.withGroups) {
+    case .none: return false
+    case .restore: return true
+    case .leave(let sharers):
+      plan.leftGroups.append(LeftGroup(path: record.path, sharers: sharers))
+      return false
+    }
+  }
+
+  private func nothingFound() -> LifecycleError {
+    let what =
+      request.apps.isEmpty
+      ? "'\(request.path)'" : request.apps.map { "'\(ByteString($0))'" }.joined(separator: ", ")
+    let id = String(stored.id.hex.prefix(8))
+    return LifecycleError(
+      .notFound, "cannot restore \(what): snapshot \(id) has nothing of it",
+      hint: "'sandboxctl ls \(id) --recursive' shows what it has")
+  }
+
+  /// A bundle that is there is not mixed with that of another version.
+  private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
+    guard case .bundle(let name) = item.logical, target.fate == .merge, item.selection.isEmpty,
+      let stored = snapshot.apps.first(where: { ByteString($0.identifier) == name.identifier }),
+      let present = request.device.apps.first(where: { $0.identifier.bytes == name.identifier })
+    else { return nil }
+    let versions = (
+      stored: [stored.version, stored.build], here: [present.version?.utf8, present.build?.utf8]
+    )
+    if versions.stored == versions.here { return nil }
+    let shown = { (parts: [String?]) in parts.compactMap { $0 }.joined(separator: " build ") }
+    return "the app that is installed stays: it is \(shown(versions.here)), and the snapshot has "
+      + shown(versions.stored)
+  }
+
+  // MARK: - The device
+
+  /// Looks at all containers of the apps and groups that are concerned.
+  private func scan(_ targets: [ContainerTargets.Target]) -> DeviceScan {
+    let present = targets.compactMap(\.present)
+    let apps = Set(present.compactMap(\.owner))
+    let paths = Set(present.map(\.logicalPrefix))
+    let options = ScanOptions(
+      destination: Destination(isUnencrypted: true), excluded: request.protected)
+    return DeviceScan.run(request.device, policy: request.policy, options: options) { container in
+      paths.contains(container.logicalPrefix)
+        || container.owner.map { apps.contains($0) } ?? false
+    }
+  }
+
+  /// Where links may lead: to every container of the snapshot that is on the device, or will be.
+  private func anchors(
+    _ held: [ContainerRecord], _ targets: [ContainerTargets.Target], _ finder: ContainerTargets
+  ) throws -> LinkAnchors {
+    var places = Dictionary(
+      targets.map { ($0.record.path, $0.path) }, uniquingKeysWith: { first, _ in first })
+    for record in held where places[record.path] == nil {
+      guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      places[record.path] = request.device.container(logical)?.absolutePath
+    }
+    return LinkAnchors(
+      snapshot.device.containers.compactMap { record in
+        guard let to = places[record.path] else { return nil }
+        return LinkAnchors.Anchor(
+          uuid: record.uuid.map { ByteString($0) }, from: record.realPath, to: to)
+      })
+  }
+
+  // MARK: - One container
+
+  private func part(
+    _ item: Wanted, _ target: ContainerTargets.Target, _ anchors: LinkAnchors, _ scan: DeviceScan
+  ) throws -> PlannedPart {
+    var rules = RestoreRules(
+      policy: request.policy, kind: item.logical.kind, anchors: anchors)
+    rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
+    if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
+    rules.selection = item.selection
+    rules.deletesExcluded = request.deletesExcluded
+    rules.asideSuffix = AsideName.suffix(at: request.time)
+    rules.emptied = emptied(in: item.record.path, rules)
+    if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
+    if let present = target.present {
+      rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
+    } else if target.fate == .make {
+      rules.generated = try generated(item, target, rules)
+    }
+    let place = place(of: target)
+    var part = RestoreRequest(
+      path: item.record.path, target: target.path,
+      overwrite: place.name == nil ? request.overwrite : nil, deletes: request.deletes,
+      protected: request.protected)
+    part.classes = request.classes
+    part.rules = rules
+    let source = try reader.source(item.record.path, in: stored)
+    return PlannedPart(
+      path: item.record.path, fate: target.fate, target: target.path,
+      plan: try RestorePlan.make(stored, part, source, at: place, from: reader))
+  }
+
+  /// An app's settings are one file in a folder with those of others.
+  private func adapt(_ rules: inout RestoreRules, toSettings item: Wanted) {
+    rules.hasOwnRoot = false
+    if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
+    rules.keepsNoOther = item.selection.isEmpty
+  }
+
+  /// A container that is there is merged into; else it is made in the folder that it is to be in,
+  /// and in the safe harbor merged into what waits already.
+  private func place(of target: ContainerTargets.Target) -> RestorePlace {
+    let isThere = (try? Folder.open(path: target.path)) != nil
+    if isThere { return RestorePlace(folder: target.path, name: nil, shownDepth: 0) }
+    let parts = target.path.components
+    let above = ByteString(
+      parts.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return RestorePlace(
+      folder: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
+  }
+
+  /// The folders that the snapshot left out and the policy has come back empty, by their folder.
+  private func emptied(
+    in container: ByteString, _ rules: RestoreRules
+  ) -> [ByteString: [ByteString]] {
+    var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
+    var found: [ByteString: [ByteString]] = [:]
+    for left in snapshot.leftOut where left.path.isWithin(container) && left.path != container {
+      let inner = left.path.components.dropFirst(container.components.count)
+      let query = EntryQuery(
+        rules.kind, app: rules.app, group: rules.group, path: inner.map { Array($0.bytes) },
+        facts: EntryFacts(.directory))
+      guard classifier.verdicts(query).keep.restore == .recreateEmpty, let name = inner.last else {
+        continue
+      }
+      let above = ByteString(
+        inner.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      if found[above]?.contains(name) != true { found[above, default: []].append(name) }
+    }
+    return found
+  }
+
+  /// The metadata of a container that is made, where the policy says that it is written anew.
+  private func generated(
+    _ item: Wanted, _ target: ContainerTargets.Target, _ rules: RestoreRules
+  ) throws -> [ByteString: [UInt8]] {
+    let layout = request.device.layout
+    var classifier = Classifier(rules.policy)
+    var stored: [UInt8]?
+    for name in MadeMetadata.names(of: layout) {
+      let query = EntryQuery(
+        rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
+      guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
+      let path = item.record.path.appending(name)
+      if let entry = try reader.entry(at: path, in: snapshot.tree),
+        case .file(let content) = entry.node, content.size <= 1 << 20
+      {
+        stored = try? reader.bytes(of: content)
+      }
+    }
+    return try MadeMetadata.files(
+      of: item.logical.kind, identifier: item.logical.name.identifier,
+      uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
+      isSameFolder: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)
+  }
+}
+
+extension RepositoryReader {
+  /// The whole of a small file.
+  fileprivate func bytes(of content: Content) throws -> [UInt8] {
+    var bytes = [UInt8](repeating: 0, count: Int(content.size))
+    try readContent(content) { offset, span in
+      for place in 0..<span.count where Int(offset) + place < bytes.count {
+        bytes[Int(offset) + place] = span[place]
+      }
+    }
+    return bytes
+  }
+}

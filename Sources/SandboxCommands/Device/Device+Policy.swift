@@ -1,0 +1,13 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension Device {
+  /// The device with what a policy knows of its groups.
+  func stating(groupsOf policy: CompiledPolicy) -> Device {
+    let members = policy.groupMembers.map { group, apps in
+      (ByteString(group), Set(apps.map { ByteString($0) }))
+    }
+    return stating(members: Dictionary(uniqueKeysWithValues: members))
+  }
+}

@@ -1,0 +1,157 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Lifecycle
+internal import PolicyEngine
+internal import SystemIO
+
+/// Which part of a snapshot comes back.
+struct RestorePartOptions: ParsableArguments {
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Restore only this app: an identifier, its last component or the name that is shown; may be "
+        + "repeated into a device.", valueName: "app"))
+  var apps: [String] = []
+
+  @Option(
+    name: .customLong("class"),
+    help: ArgumentHelp(
+      "Restore only data of this class, as user-data or preferences; may be repeated.",
+      valueName: "class"))
+  var classes: [String] = []
+
+  /// The classes, each of which has to be one.
+  func classNames() throws -> Set<String> {
+    for name in classes where DataClass(rawValue: name) == nil {
+      let all = DataClass.allCases.map(\.rawValue).joined(separator: ", ")
+      throw UsageError(
+        "there is no data class '\(ByteString(name))'", hint: "choose one of \(all)")
+    }
+    return Set(classes)
+  }
+
+  /// The logical path for a restore into a folder: of the app that is named, or the one behind the
+  /// snapshot.
+  func path(_ path: ByteString, in snapshot: Snapshot) throws -> ByteString {
+    let identifiers = try snapshot.identifiers(of: apps)
+    guard let first = identifiers.first else { return path }
+    guard path.isEmpty, identifiers.count == 1 else {
+      throw UsageError(
+        "into a folder one app or one path is restored",
+        hint: "restore them one after another, or the whole snapshot")
+    }
+    return ByteString("apps").appending(ByteString(first))
+  }
+}
+
+/// What becomes of what is there.
+struct RestoreMergeOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "What gives way where something is there: if-changed, if-newer, always or never.",
+      valueName: "mode"))
+  var overwrite: String?
+
+  @Flag(help: "Remove what is there and the snapshot lacks.")
+  var delete = false
+
+  func mode() throws -> OverwriteMode? {
+    guard let overwrite else { return nil }
+    guard let mode = OverwriteMode(rawValue: overwrite) else {
+      let modes = OverwriteMode.allCases.map(\.rawValue).joined(separator: ", ")
+      throw UsageError(
+        "there is no mode '\(ByteString(overwrite))'", hint: "choose one of \(modes)")
+    }
+    return mode
+  }
+}
+
+/// The device that is restored to, and what holds only there.
+struct DeviceRestoreOptions: ParsableArguments {
+  @Option(
+    help: ArgumentHelp(
+      "Restore into the containers of the device that lies there.", valueName: "root"))
+  var toDevice: String?
+
+  @Flag(help: "Restore into the device that the snapshot came from.")
+  var inPlace = false
+
+  @Flag(help: "With --delete, remove even what the policy keeps out of backups.")
+  var deleteExcluded = false
+
+  @Flag(help: "Restore the groups of the apps, too, that other apps share.")
+  var withGroups = false
+
+  @Flag(help: "Restore though an app runs.")
+  var force = false
+
+  @Flag(help: "Make no snapshot of what is there first.")
+  var noSnapshot = false
+
+  /// Refuses what means nothing for a plain folder.
+  func requireFit(isFolder: Bool) throws {
+    guard isFolder else { return }
+    let given = [
+      (deleteExcluded, "--delete-excluded"), (withGroups, "--with-groups"), (force, "--force"),
+      (noSnapshot, "--no-snapshot"),
+    ]
+    guard let first = given.first(where: \.0)?.1 else { return }
+    throw UsageError(
+      "'\(first)' has no meaning for a plain folder",
+      hint: "it goes with '--to-device' and '--in-place'")
+  }
+}
+
+/// What is to be restored, as a command line says it.
+enum RestoreWhat {
+  case snapshot(SnapshotPath)
+  /// A path of the device, absolute, in the latest snapshot that has it.
+  case latest(of: ByteString)
+
+  init(_ text: String) throws {
+    let path = ByteString(text)
+    if path.isAbsolute {
+      self = .latest(of: path)
+    } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
+      self = .latest(of: (Host.workingFolder() ?? "/").appending(path).plain)
+    } else {
+      self = .snapshot(try SnapshotPath(text))
+    }
+  }
+
+  /// The snapshot, and the logical path in it.
+  func find(
+    in repository: Repository, _ reader: RepositoryReader, apps: [String], _ console: Console
+  ) throws -> (StoredSnapshot, ByteString) {
+    switch self {
+    case .snapshot(let place):
+      let stored = try place.find(in: repository, holding: apps, console)
+      return (stored, try place.logicalPath(in: stored.snapshot))
+    case .latest(let path):
+      let listing = try repository.snapshots()
+      for error in listing.damaged { console.warning("passed over: \(error.description)") }
+      for stored in listing.snapshots.reversed()
+      where stored.snapshot.reason != .preRestore {
+        guard let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty,
+          try reader.entry(at: logical, in: stored.snapshot.tree) != nil
+        else { continue }
+        return (stored, logical)
+      }
+      throw LifecycleError(
+        .notFound, "cannot restore '\(path)': no snapshot has it",
+        hint: "'sandboxctl find' looks for a name or a pattern in all of them")
+    }
+  }
+}
+
+extension ByteString {
+  /// An absolute path without `.` and `..`, as its letters say.
+  fileprivate var plain: ByteString {
+    var parts: [ByteString] = []
+    for part in components where part != "." {
+      if part == ".." { _ = parts.popLast() } else { parts.append(part) }
+    }
+    let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return ByteString("/").appending(joined)
+  }
+}

@@ -1,0 +1,49 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import SandboxModel
+internal import SystemIO
+
+/// Which apps of a device a backup is of.
+struct BackupAppOptions: ParsableArguments {
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Back up only this app, with the groups that it shares: an identifier, its last component or "
+        + "the name that is shown; may be repeated.", valueName: "app"))
+  var apps: [String] = []
+
+  @Flag(
+    help:
+      "Read the bundles that have new UUIDs, though version, names, sizes and times are as stored.")
+  var verifyBundles = false
+
+  /// What of a device is meant.
+  ///
+  /// - Throws: for a name that no app of the device has, or several.
+  func selection(of device: Device) throws -> AppSelection {
+    AppSelection(device, try apps.map { try device.app(ByteString($0)) })
+  }
+}
+
+/// The containers of some apps and of the groups that they may share; with no app all of a device.
+struct AppSelection {
+  private let paths: Set<ByteString>
+  private let identifiers: [String]
+
+  init(_ device: Device, _ apps: [App]) {
+    identifiers = Set(apps.map(\.identifier.description)).sorted()
+    paths = Set(
+      apps.flatMap { app in
+        device.containers(of: app).map(\.logicalPrefix)
+          + device.groups(of: app).map(\.container.logicalPrefix)
+      })
+  }
+
+  /// Whether it is only a part of the device.
+  var isPart: Bool { !identifiers.isEmpty }
+
+  /// What a snapshot says that it is of.
+  var scope: Scope { isPart ? .apps(identifiers) : .device }
+
+  func has(_ container: Container) -> Bool { !isPart || paths.contains(container.logicalPrefix) }
+}

@@ -1,0 +1,83 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension DeviceRestorePlan {
+  /// What both the plan and the report say of what was asked for, and what the plan decided.
+  fileprivate var head: [JSON.Member] {
+    [JSON.Member("snapshot", .string(snapshot.id.hex))] + JSON.path(request.path)
+      + JSON.path(request.device.root, named: "target")
+      + [
+        JSON.Member("in_place", .bool(request.isInPlace)),
+        JSON.Member("overwrite", .string(request.overwrite.rawValue)),
+        JSON.Member("delete", .bool(request.deletes)),
+        JSON.Member("policy", .string(request.policy.name)),
+        JSON.Member("containers", .array(parts.map(\.json))),
+        JSON.Member("left", .array(left.map(\.json))),
+        JSON.Member("left_groups", .array(leftGroups.map(\.json))),
+        JSON.Member("relinked", .array(remarks(\.relinked).map(\.json))),
+        JSON.Member("foreign_links", .array(remarks(\.foreignLinks).map(\.json))),
+        JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
+        JSON.Member("install_commands", .array(installCommands.map { .string($0) })),
+      ]
+  }
+
+  /// The plan as `restore --dry-run --json` tells it.
+  var json: JSON {
+    .object(
+      head + [
+        JSON.Member("restores", total(\.creates).json),
+        JSON.Member("replaces", total(\.replaces).json),
+        JSON.Member("leaves", total(\.leaves).json),
+        JSON.Member("deletes", total(\.deletes).json),
+        JSON.Member(
+          "replaced", .array(parts.flatMap(\.replacedPaths).map { .object(JSON.path($0)) })),
+        JSON.Member(
+          "deleted", .array(parts.flatMap(\.deletedPaths).map { .object(JSON.path($0)) })),
+        JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
+        JSON.Member("failed", .array(remarks(\.blocked).map(\.json))),
+        JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
+      ])
+  }
+}
+
+extension DeviceRestoreReport {
+  /// The report as `restore --json` tells it.
+  func json(_ plan: DeviceRestorePlan) -> JSON {
+    .object(
+      plan.head + [
+        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
+        JSON.Member("restored", total(\.restored).json),
+        JSON.Member("left_entries", total(\.left).json),
+        JSON.Member("deleted", total(\.deleted).json),
+        JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
+        JSON.Member("failed", .array(remarks(\.failed).map(\.json))),
+        JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
+        JSON.Member(
+          "owners_not_set", .integer(Int64(parts.reduce(0) { $0 + $1.report.ownersNotSet }))),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}
+
+extension PlannedPart {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path)
+        + [JSON.Member("fate", .string(fate.rawValue))] + JSON.path(target, named: "target")
+        + [
+          JSON.Member("restores", plan.creates.json), JSON.Member("replaces", plan.replaces.json),
+          JSON.Member("leaves", plan.leaves.json), JSON.Member("deletes", plan.deletes.json),
+        ])
+  }
+}
+
+extension LeftGroup {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
+  }
+}

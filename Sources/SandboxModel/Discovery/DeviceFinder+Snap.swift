@@ -1,0 +1,78 @@
+internal import SystemIO
+
+extension DeviceFinder {
+  /// Where snapd keeps a user's data below the home: by default, and where the home is to show no
+  /// folder of it (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
+  static let snapFolders: [ByteString] = ["snap", ".snap/data"]
+  /// Where installed snaps are mounted below the system's root (snapd, dirs.SnapMountDir).
+  private static let snapMounts: [ByteString] = ["snap", "var/lib/snapd/snap"]
+
+  /// Looks at the folder of all snaps' data in a home, which becomes the root.
+  func snap(home: borrowing Folder, _ name: ByteString) throws(SystemError) -> Device {
+    let named = home.path.appending(name)
+    let snaps = try Folder.open(path: try Host.realPath(named))
+    var survey = Survey(root: snaps.path)
+    if snaps.path != named {
+      survey.note(.linkFollowed, named, "it leads to '\(snaps.path)', which is followed")
+    }
+    return snap(snaps, system: system(ofHome: home.path, below: "home"), survey)
+  }
+
+  /// Looks at the folder of all snaps' data.
+  func snap(_ snaps: borrowing Folder, home: ByteString?) -> Device {
+    snap(
+      snaps, system: home.flatMap { system(ofHome: $0, below: "home") } ?? systemRoot,
+      Survey(root: snaps.path))
+  }
+
+  private func snap(
+    _ snaps: borrowing Folder, system: ByteString?, _ start: Survey
+  ) -> Device {
+    var survey = start
+    var finder = SnapFinder()
+    finder.look(in: snaps, as: "", isOfSystem: false, &survey)
+    var installed: [BundleIdentifier: InstalledSnap] = [:]
+    if let system {
+      let data = system.appending("var/snap")
+      if let folder = survey.outside(data) {
+        finder.look(in: folder, as: data, isOfSystem: true, &survey)
+      }
+      for mounts in Self.snapMounts {
+        installed.merge(survey.snaps(in: system.appending(mounts))) { first, _ in first }
+      }
+    }
+    return Device(
+      root: snaps.path, layout: .snap, identity: identity(.snap, snaps.path),
+      apps: Self.apps(finder.drafts, installed),
+      containers: LogicalNaming.containers(of: finder.drafts, &survey),
+      findings: survey.findings.sorted())
+  }
+
+  /// All snaps that have data, and those that are installed and bring programs.
+  private static func apps(
+    _ drafts: [ContainerDraft], _ installed: [BundleIdentifier: InstalledSnap]
+  ) -> [App] {
+    let programs = installed.filter { $0.value.hasPrograms }.keys
+    return Set(drafts.compactMap(\.identifier)).union(programs).sorted().map { identifier in
+      App(
+        identifier, isInstalled: installed[identifier] != nil, info: installed[identifier]?.info)
+    }
+  }
+
+  /// The root of the system that a home belongs to: the machine's own for this user's home, else what
+  /// is above `home/<user>` (`Users/<user>`) or `root`, which may be another system's disk; nil where the path
+  /// does not tell.
+  func system(ofHome home: ByteString, below users: ByteString) -> ByteString? {
+    if let systemRoot { return systemRoot }
+    let parts = home.components
+    if parts.count > 1, parts[parts.count - 2] == users { return Self.path(parts.dropLast(2)) }
+    if parts.last == "root" { return Self.path(parts.dropLast()) }
+    let own = Host.environment("HOME").flatMap { try? Host.realPath($0) }
+    return own == home ? "/" : nil
+  }
+
+  static func path(_ parts: some Sequence<ByteString>) -> ByteString {
+    ByteString("/").appending(
+      ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")])))
+  }
+}

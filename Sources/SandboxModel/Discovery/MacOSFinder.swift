@@ -1,0 +1,117 @@
+internal import SystemIO
+
+/// Finds the containers of a macOS user's sandboxed apps: `Library/Containers/<id>/Data` and
+/// `Library/Group Containers/<id>` of the home, and the bundles of these apps.
+///
+/// Containers are known by their metadata, else by their folders' names. Of bundles only those count
+/// whose app, or an extension of it, has a container: other programs are in no sandbox.
+struct MacOSFinder {
+  private static let dataFolder: ByteString = "Data"
+  private static let containers: ByteString = "Library/Containers"
+  private static let groups: ByteString = "Library/Group Containers"
+
+  private(set) var drafts: [ContainerDraft] = []
+
+  /// Looks at the containers of a home.
+  mutating func lookAtContainers(in home: borrowing Folder, _ survey: inout Survey) {
+    guard case .folder(let folder) = survey.descend(Self.containers.components, from: home, as: "")
+    else { return }
+    for name in survey.names(in: folder, as: Self.containers) where name != ".DS_Store" {
+      look(atContainer: name, in: folder, as: Self.containers.appending(name), &survey)
+    }
+  }
+
+  private mutating func look(
+    atContainer name: ByteString, in folder: borrowing Folder, as path: ByteString,
+    _ survey: inout Survey
+  ) {
+    let data = path.appending(Self.dataFolder)
+    switch survey.enter(name, in: folder, as: path) {
+    case .none: break
+    case .closed:
+      var draft = ContainerDraft(
+        kind: .data, path: data,
+        absolutePath: folder.path.appending(name).appending(Self.dataFolder), uuid: name,
+        isReadable: false)
+      draft.named = Self.identifier(ofFolder: name)
+      drafts.append(draft)
+    case .folder(let container):
+      let metadata = metadata(in: container, name, as: path, of: nil, &survey)
+      guard var draft = survey.opened(.data, Self.dataFolder, in: container, as: data) else {
+        return survey.note(.stray, path, "it has no folder Data, and is left out")
+      }
+      draft.uuid = name
+      draft.metadata = metadata
+      draft.named = Self.identifier(ofFolder: name)
+      drafts.append(draft)
+    }
+  }
+
+  /// Looks at the containers that apps share.
+  mutating func lookAtGroups(in home: borrowing Folder, _ survey: inout Survey) {
+    guard case .folder(let folder) = survey.descend(Self.groups.components, from: home, as: "")
+    else { return }
+    for name in survey.names(in: folder, as: Self.groups) where name != ".DS_Store" {
+      let path = Self.groups.appending(name)
+      guard var draft = survey.opened(.group, name, in: folder, as: path) else { continue }
+      draft.named = Self.identifier(ofFolder: name)
+      if let container = try? Folder.open(path: draft.absolutePath) {
+        draft.metadata = metadata(in: container, name, as: path, of: .group, &survey)
+      }
+      drafts.append(draft)
+    }
+  }
+
+  private func metadata(
+    in container: borrowing Folder, _ name: ByteString, as path: ByteString,
+    of kind: ContainerKind?, _ survey: inout Survey
+  ) -> ContainerMetadata? {
+    let metadata = survey.metadata(
+      ContainerMetadata.desktopFile, of: kind, in: container, as: path)
+    if let said = metadata?.identifier, let named = Self.identifier(ofFolder: name), said != named {
+      survey.warn(
+        .contradiction, path, "its metadata names '\(said)', not as its folder does, and holds")
+    }
+    return metadata
+  }
+
+  /// What a folder's name says, unless it is a UUID, which says nothing.
+  private static func identifier(ofFolder name: ByteString) -> BundleIdentifier? {
+    let lengths = name.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+      .map(\.count)
+    return lengths == [8, 4, 4, 4, 12] ? nil : BundleIdentifier(name)
+  }
+}
+
+// MARK: - Bundles
+
+extension MacOSFinder {
+  /// Looks at a folder of apps, after the containers; extensions' containers become known as such.
+  mutating func lookAtBundles(
+    in applications: borrowing Folder, as path: ByteString, _ survey: inout Survey
+  ) {
+    let wanted = Set(drafts.compactMap { $0.metadata?.identifier ?? $0.named })
+    for name in survey.folders(ending: ".app", in: applications, as: path) {
+      let here = path.appending(name)
+      guard let folder = survey.child(name, of: applications, as: here),
+        let contents = survey.child(BundleShape.contentsFolder, of: folder, as: here),
+        let identifier = survey.bundleInfo(
+          in: contents, as: here.appending(BundleShape.contentsFolder))?.identifier,
+        wanted.contains(where: { $0 == identifier || identifier.isPrefix(of: $0) })
+      else { continue }
+      var draft = ContainerDraft(
+        kind: .bundle, path: path, absolutePath: applications.path, uuid: name)
+      draft.member = name
+      draft.bundle = survey.facts(of: folder, named: name, as: here, .contents)
+      drafts.append(draft)
+    }
+    let extensions = Set(drafts.flatMap { $0.bundle?.extensions ?? [] }.map(\.identifier))
+    for place in drafts.indices where drafts[place].kind == .data {
+      if let identifier = drafts[place].metadata?.identifier ?? drafts[place].named,
+        extensions.contains(identifier)
+      {
+        drafts[place].kind = .extension
+      }
+    }
+  }
+}

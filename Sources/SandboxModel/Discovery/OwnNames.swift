@@ -1,0 +1,25 @@
+public import SystemIO
+
+/// The names of this program's own folders on a device: `.sandboxctl`, and the folders beside or in
+/// containers in which a restore makes everything first (`.sandboxctl-restore-…`). They are no
+/// container and no part of one.
+public enum OwnNames {
+  /// The program's folder at a device's root.
+  public static let folder: ByteString = ".sandboxctl"
+
+  /// Whether a name is one of these.
+  public static func has(_ name: ByteString) -> Bool { name.withSpan { has($0) } }
+
+  /// Whether a name is one of these.
+  public static func has(_ name: Span<UInt8>) -> Bool {
+    guard name.count >= plain.count else { return false }
+    for place in 0..<plain.count where name[place] != plain[place] { return false }
+    if name.count == plain.count { return true }
+    guard name.count > staging.count else { return false }
+    for place in plain.count..<staging.count where name[place] != staging[place] { return false }
+    return true
+  }
+
+  private static let plain = Array(".sandboxctl".utf8)
+  private static let staging = Array(".sandboxctl-restore-".utf8)
+}

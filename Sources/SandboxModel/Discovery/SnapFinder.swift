@@ -1,0 +1,202 @@
+internal import SystemIO
+
+/// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` below a folder of all
+/// snaps, the user's (`~/snap`) or the system's (`/var/snap`).
+///
+/// `common` is the data, the revision that `current` points to is in use, and each other is an old
+/// one. Where `current` does not tell, nothing says which revision holds what the user made last:
+/// then each is taken as one in use, and none is left out for being old.
+struct SnapFinder {
+  private static let common: ByteString = "common"
+
+  private(set) var drafts: [ContainerDraft] = []
+
+  /// Looks at a folder of all snaps.
+  ///
+  /// - Parameters:
+  ///   - base: what findings call it: empty for the device's root.
+  ///   - isOfSystem: whether it is the system's, of which only what is this process's own counts, or
+  ///     all of it for the superuser.
+  mutating func look(
+    in snaps: borrowing Folder, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
+  ) {
+    for name in survey.names(in: snaps, as: base) where !OwnNames.has(name) {
+      let path = base.isEmpty ? name : base.appending(name)
+      switch survey.enter(name, in: snaps, as: path) {
+      case .none: continue
+      case .closed:
+        // What is in it cannot be told: its data is kept in mind as unreadable.
+        if !isOfSystem { drafts.append(closed(name, in: snaps, as: path, &survey)) }
+      case .folder(let folder):
+        guard !isOfSystem || Self.isOwn(folder) else {
+          survey.note(
+            .unsupported, path, "the system's data of this snap is another user's, and is left out")
+          continue
+        }
+        look(at: SnapHome(name: name, path: path, isOfSystem: isOfSystem), in: folder, &survey)
+      }
+    }
+  }
+
+  private static func isOwn(_ folder: borrowing Folder) -> Bool {
+    Host.userID == 0 || (try? folder.status().user) == Host.userID
+  }
+
+  private func closed(
+    _ name: ByteString, in snaps: borrowing Folder, as path: ByteString, _ survey: inout Survey
+  ) -> ContainerDraft {
+    survey.named(
+      ContainerDraft(
+        kind: .data, path: path, absolutePath: snaps.path.appending(name), uuid: name,
+        isReadable: false),
+      after: name)
+  }
+
+  private mutating func look(
+    at home: SnapHome, in folder: borrowing Folder, _ survey: inout Survey
+  ) {
+    let revisions = home.revisions(in: folder, &survey)
+    let used = survey.currentRevision(of: home, in: folder, among: revisions)
+    for name in survey.names(in: folder, as: home.path) {
+      let isRevision = revisions.contains(name)
+      if name == Self.common {
+        add(home.isOfSystem ? .systemData : .data, name, home, used, folder, &survey)
+      } else if isRevision, used.isOld(name) {
+        add(.oldRevision, name, home, used, folder, &survey)
+      } else if isRevision || name == SnapHome.current && used == .untold {
+        add(home.isOfSystem ? .systemRevision : .revision, name, home, used, folder, &survey)
+      } else if name != SnapHome.current {
+        survey.warn(
+          .leftOut, home.path.appending(name),
+          "it is neither a revision of the snap nor 'common', and is in no backup")
+      }
+    }
+  }
+
+  private mutating func add(
+    _ kind: ContainerKind, _ name: ByteString, _ home: SnapHome, _ used: UsedRevision,
+    _ folder: borrowing Folder, _ survey: inout Survey
+  ) {
+    let path = home.path.appending(name)
+    if name == SnapHome.current, !survey.leadsOut(name, of: folder) { return }
+    guard var draft = survey.container(kind, name, of: home.name, in: folder, as: path) else {
+      return
+    }
+    if name != Self.common { draft.revision = name }
+    if case .named(name, let since) = used { draft.inUseSince = since }
+    draft.isOfSystem = home.isOfSystem
+    drafts.append(draft)
+  }
+}
+
+/// The folder of a snap's data, the user's or the system's.
+struct SnapHome {
+  static let current: ByteString = "current"
+
+  /// The snap's name, with its instance's key (`name_key`) where it has one.
+  let name: ByteString
+  let path: ByteString
+  let isOfSystem: Bool
+
+  /// The names in it that are revisions': numbers, `x` and a number for a snap that is not from the
+  /// store, either with `.old` behind it while a refresh has put it aside (snapd, snap.Revision and
+  /// backend/snapdata.go).
+  func revisions(in folder: borrowing Folder, _ survey: inout Survey) -> Set<ByteString> {
+    Set(survey.names(in: folder, as: path).filter { Self.isRevision($0) || Self.isPutAside($0) })
+  }
+
+  /// Whether a name is that of a revision.
+  static func isRevision(_ name: ByteString) -> Bool {
+    let digits = name.bytes.first == UInt8(ascii: "x") ? name.bytes.dropFirst() : name.bytes
+    return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
+  }
+
+  /// Whether a name is that of a revision which a refresh has put aside.
+  static func isPutAside(_ name: ByteString) -> Bool {
+    let ending = Array(".old".utf8)
+    return name.bytes.suffix(ending.count).elementsEqual(ending)
+      && isRevision(ByteString(name.bytes.dropLast(ending.count)))
+  }
+}
+
+/// Which revision of a snap is in use.
+enum UsedRevision: Equatable {
+  case named(ByteString, since: Timestamp)
+  /// Nothing tells it.
+  case untold
+
+  /// Whether another revision than one that may be in use.
+  func isOld(_ name: ByteString) -> Bool {
+    switch self {
+    case .named(let used, _): name != used
+    case .untold: SnapHome.isPutAside(name)
+    }
+  }
+}
+
+extension Survey {
+  /// Whether a name is no link, or one that leads out of the device: what it leads to in the device is
+  /// a container of its own, or none, which was told of already, as when it leads nowhere.
+  fileprivate func leadsOut(_ name: ByteString, of folder: borrowing Folder) -> Bool {
+    guard (try? folder.status(name))?.kind == .symlink else { return true }
+    guard let real = try? Host.realPath(folder.path.appending(name)) else { return false }
+    return !real.isWithin(root) && !real.isWithin(folder.path)
+  }
+
+  /// The revision that `current` names, among those that are there.
+  mutating func currentRevision(
+    of home: SnapHome, in folder: borrowing Folder, among revisions: Set<ByteString>
+  ) -> UsedRevision {
+    let path = home.path.appending(SnapHome.current)
+    do {
+      guard let status = try folder.statusIfPresent(SnapHome.current) else {
+        if !revisions.isEmpty {
+          warn(.contradiction, path, "it is missing, and no revision is taken for an old one")
+        }
+        return .untold
+      }
+      guard status.kind == .symlink else {
+        warn(
+          .contradiction, path,
+          "it is no link to the revision in use, and no revision is taken for an old one")
+        return .untold
+      }
+      let target = try folder.target(of: SnapHome.current)
+      if let used = revision(target, of: home, in: folder, among: revisions) {
+        return .named(used, since: min(status.modified, status.changed))
+      }
+      warn(
+        .danglingLink, path,
+        "it is a link to '\(target)', which is no revision here, and none is taken for an old one")
+    } catch {
+      warn(.unreadable, path, "it cannot be read: \(error.reason)")
+    }
+    return .untold
+  }
+
+  /// The revision that a target of `current` means: one beside it, by name or by where it leads; or,
+  /// in a copy of another home, the one of the same snap that is here.
+  private mutating func revision(
+    _ target: ByteString, of home: SnapHome, in folder: borrowing Folder,
+    among revisions: Set<ByteString>
+  ) -> ByteString? {
+    let parts = target.components.filter { $0 != "." }
+    guard let last = parts.last, revisions.contains(last), SnapHome.isRevision(last),
+      (try? folder.statusFollowing(last))?.kind == .directory
+    else { return nil }
+    if !target.isAbsolute, parts.count == 1 { return last }
+    let path = home.path.appending(SnapHome.current)
+    if (try? Host.realPath(folder.path.appending(SnapHome.current)))
+      == (try? Host.realPath(folder.path.appending(last)))
+    {
+      return last
+    }
+    guard parts.count > 1, parts[parts.count - 2] == home.name,
+      (try? folder.statusFollowing(SnapHome.current)) == nil
+    else { return nil }
+    note(
+      .linkFollowed, path,
+      "it is a link to '\(target)', which is not there; the revision beside it is taken")
+    return last
+  }
+}

@@ -1,0 +1,51 @@
+public import SystemIO
+
+/// Data that a restore brought to a device whose app is not installed there: it waits, at logical
+/// paths below `.sandboxctl/safe-harbor` in the device's root, until the app is, and is never
+/// dropped by age alone.
+public struct SafeHarbor: Hashable, Sendable {
+  /// The app whose data waits.
+  public let app: ByteString
+  /// Its folder, absolute.
+  public let path: ByteString
+  /// The logical paths of the containers that wait.
+  public let containers: [ByteString]
+  /// When something last came into it.
+  public let since: Timestamp
+
+  private static let place = OwnNames.folder.appending("safe-harbor")
+
+  /// Where a container of an app that is not there waits.
+  public static func path(for container: ByteString, root: ByteString) -> ByteString {
+    root.appending(place).appending(container)
+  }
+
+  /// What waits on a device; what cannot be read is left out.
+  public static func all(on device: Device) -> [SafeHarbor] {
+    let top = path(for: "apps", root: device.root)
+    guard let apps = try? Folder.open(path: top), let names = try? apps.names() else { return [] }
+    return names.compactMap { name in
+      guard let app = LogicalName(component: name), let folder = try? apps.folder(name),
+        let status = try? folder.status()
+      else { return nil }
+      let logical = ByteString("apps").appending(name)
+      return SafeHarbor(
+        app: app.identifier, path: top.appending(name), containers: containers(folder, logical),
+        since: status.modified)
+    }
+  }
+
+  private static func containers(_ folder: borrowing Folder, _ path: ByteString) -> [ByteString] {
+    var found: [ByteString] = []
+    for name in (try? folder.names()) ?? [] where !OwnNames.has(name) {
+      if name == "extensions", let inner = try? folder.folder(name) {
+        for own in (try? inner.names()) ?? [] {
+          found.append(path.appending(name).appending(own).appending("data"))
+        }
+      } else {
+        found.append(path.appending(name))
+      }
+    }
+    return found
+  }
+}

@@ -1,0 +1,169 @@
+/// The processes of this machine, and the files that they use, as /proc tells (proc(5)).
+///
+/// Files are told apart by device and inode, so that it does not matter by which path a process
+/// opened one. What begins after the look is not seen.
+public enum Processes {
+  /// A process that uses a file that was asked about.
+  public struct Use: Sendable, Hashable {
+    public let process: Int32
+    /// What the process is called, at most 15 bytes (`comm`).
+    public let name: ByteString
+    /// The file, as the process names it.
+    public let file: ByteString
+  }
+
+  /// What a look found.
+  public struct Found: Sendable {
+    /// One use for each process that uses any of the files.
+    public internal(set) var uses: [Use] = []
+    /// Processes whose files could not be looked at, whatever they are.
+    public internal(set) var unknown: [Process] = []
+  }
+
+  /// A process that could not be examined.
+  public struct Process: Sendable, Hashable {
+    public let number: Int32
+    public let name: ByteString
+    /// Whose it is.
+    public let user: UInt32
+    /// The path of its control group (cgroups(7)), empty where that is not told.
+    public let controlGroup: ByteString
+  }
+
+  /// Looks for processes that have one of some files open, mapped, or as their working folder; this
+  /// process and those that it was started by aside: a shell may stand in the folder in question.
+  public static func using(_ isMeant: (FileIdentity) -> Bool) throws(SystemError) -> Found {
+    let all = try Folder.open(path: "/proc")
+    let own = ancestors(all)
+    var found = Found()
+    for name in try all.names() {
+      guard let number = name.utf8.flatMap({ Int32($0) }), !own.contains(number),
+        let folder = try? all.folder(name)
+      else { continue }
+      look(at: number, folder, isMeant, &found)
+    }
+    return found
+  }
+
+  /// This process, the one that started it, and so on, but for the first of the system.
+  private static func ancestors(_ all: borrowing Folder) -> Set<Int32> {
+    var found: Set<Int32> = []
+    var next = (try? all.target(of: "self")).flatMap { $0.utf8 }.flatMap { Int32($0) }
+    while let number = next, number > 1, found.insert(number).inserted {
+      guard let folder = try? all.folder(ByteString("\(number)")) else { break }
+      next = Int32(exactly: statusNumber("PPid:", folder))
+    }
+    return found
+  }
+
+  /// A process that ends meanwhile uses nothing.
+  private static func look(
+    at number: Int32, _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool,
+    _ found: inout Found
+  ) {
+    let name = line(of: "comm", in: folder)
+    do throws(SystemError) {
+      var file = try openFile(folder, isMeant)
+      if file == nil { file = try mapping(folder, isMeant) }
+      guard let file else { return }
+      found.uses.append(Use(process: number, name: name, file: file))
+    } catch {
+      guard !error.isMissing, error.number != noSuchProcess else { return }
+      found.unknown.append(
+        Process(
+          number: number, name: name, user: user(folder),
+          controlGroup: line(of: "cgroup", in: folder).afterLastColon))
+    }
+  }
+
+  /// ESRCH: what /proc says of a process that ended.
+  private static let noSuchProcess: Int32 = 3
+
+  private static func openFile(
+    _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    for link in ["cwd", "root", "exe"] as [ByteString] {
+      if let file = try file(link, in: folder, isMeant) { return file }
+    }
+    let descriptors = try folder.folder("fd")
+    for name in try descriptors.names() {
+      if let file = try file(name, in: descriptors, isMeant) { return file }
+    }
+    return nil
+  }
+
+  private static func file(
+    _ link: ByteString, in folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    do throws(SystemError) {
+      guard isMeant(try folder.statusFollowing(link).identity) else { return nil }
+      return (try? folder.target(of: link)) ?? link
+    } catch {
+      // It was closed meanwhile, or the kernel's own thread has none.
+      if error.isMissing || error.number == noSuchProcess { return nil }
+      throw error
+    }
+  }
+
+  /// A mapped file, by the path that the kernel tells: of some file systems the device numbers in
+  /// `maps` are others than those of `stat(2)`.
+  private static func mapping(
+    _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> ByteString? {
+    let maps = try folder.file("maps").readToEnd(limit: 16 << 20)
+    var last: ArraySlice<UInt8> = []
+    for line in maps.split(separator: UInt8(ascii: "\n")) {
+      guard let start = line.firstIndex(of: UInt8(ascii: "/")) else { continue }
+      let path = line[start...]
+      if path == last { continue }
+      last = path
+      guard let target = try? folder.statusFollowing(ByteString(path)), isMeant(target.identity)
+      else { continue }
+      return ByteString(path)
+    }
+    return nil
+  }
+
+  /// The last line of a small file, empty where it cannot be read.
+  private static func line(of name: ByteString, in folder: borrowing Folder) -> ByteString {
+    guard let bytes = try? folder.file(name).readToEnd(limit: 1 << 16) else { return "" }
+    return ByteString(bytes.split(separator: UInt8(ascii: "\n")).last ?? [])
+  }
+
+  /// Whose a process is: by its status, since the folder of one that hides itself is the
+  /// superuser's.
+  private static func user(_ folder: borrowing Folder) -> UInt32 { statusNumber("Uid:", folder) }
+
+  /// The first number behind a word in a process's status; 0 where it cannot be read.
+  private static func statusNumber(_ word: String, _ folder: borrowing Folder) -> UInt32 {
+    let status = (try? folder.file("status").readToEnd(limit: 1 << 16)) ?? []
+    for line in status.split(separator: UInt8(ascii: "\n"))
+    where line.starts(with: Array(word.utf8)) {
+      let words = line.dropFirst(word.utf8.count).split {
+        $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: " ")
+      }
+      return words.first.flatMap { UInt32(String(decoding: $0, as: UTF8.self)) } ?? 0
+    }
+    return 0
+  }
+}
+
+extension Descriptor {
+  /// All bytes of a file whose size is not told, or the first `limit`.
+  fileprivate func readToEnd(limit: Int) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < limit {
+      let piece = try read(count: 64 * 1024, at: UInt64(bytes.count))
+      if piece.isEmpty { break }
+      bytes += piece
+    }
+    return bytes
+  }
+}
+
+extension ByteString {
+  fileprivate var afterLastColon: ByteString {
+    ByteString(
+      bytes.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false).last ?? [])
+  }
+}

@@ -1,0 +1,299 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Databases through the commands: backed up as they are in use, restored, and opened by SQLite.
+@Suite struct DatabaseCommandTests {
+  /// Real databases with logs, and how many rows their tables have without and with the log.
+  private struct Real: CustomTestStringConvertible {
+    let archive: String
+    let name: ByteString
+    let alone: Int
+    let whole: Int
+    var testDescription: String { "\(name)" }
+  }
+
+  private static let material = "fixtures/sqlite-wal"
+
+  private static let real = [
+    Real(
+      archive: "testdata.notes.notes.josh_ios17_ffs.zip", name: "NoteStore.sqlite", alone: 824,
+      whole: 832),
+    Real(
+      archive: "testdata.safariCache.safariCache.mvs_ios_2023.zip", name: "Cache.db", alone: 0,
+      whole: 4),
+  ]
+
+  /// The rows of all tables, as the fixtures' README counts them; the folder may be written to.
+  private static let count = """
+    import sqlite3, sys
+    connection = sqlite3.connect(sys.argv[1])
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    tables = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+    print(sum(connection.execute(f'SELECT count(*) FROM "{name}"').fetchone()[0] for name, in tables))
+    """
+
+  static func python(
+    _ program: String, _ arguments: [String], in folder: TemporaryFolder
+  ) throws -> String {
+    let outcome = try Program.run("python3", ["-c", program] + arguments, in: folder.url)
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+    return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
+  }
+
+  private static func rows(_ path: String, in folder: TemporaryFolder) throws -> Int {
+    try #require(Int(try python(count, [path], in: folder)))
+  }
+
+  /// Makes a repository and backs `tree` up; gives the outcome.
+  static func backup(
+    _ cli: CommandLine, _ more: String = "", under wrapper: [String] = []
+  ) throws -> Program.Outcome {
+    if !FileManager.default.fileExists(atPath: cli.folder.string + "/repo") {
+      _ = try cli.succeed("init repo --plain")
+    }
+    return try cli.run(
+      "backup --layout folder --root tree --repo repo \(more)", under: wrapper)
+  }
+
+  @Test(.enabled(if: Shared.has(material)), arguments: real)
+  private func realDatabasesComeBackWithTheirLogs(real: Real) throws {
+    let cli = try CommandLine()
+    let archive = Shared.path("\(Self.material)/\(real.archive)")
+    let unzip = """
+      import pathlib, sys, zipfile
+      for member in zipfile.ZipFile(sys.argv[1]).infolist():
+        target = pathlib.Path("tree", pathlib.PurePath(member.filename).name)
+        target.parent.mkdir(exist_ok=True)
+        target.write_bytes(zipfile.ZipFile(sys.argv[1]).read(member))
+      """
+    _ = try Self.python(unzip, [archive], in: cli.folder)
+    let names = try Folder.open(path: cli.folder.path("tree")).names()
+    #expect(try Self.backup(cli).code == 0)
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    for name in names {
+      let (was, now) = (ByteString("tree").appending(name), ByteString("back").appending(name))
+      #expect(try cli.folder.read(was) == cli.folder.read(now), "\(name)")
+    }
+    // The backup has opened nothing by SQLite: the folder is as it was.
+    #expect(try Folder.open(path: cli.folder.path("tree")).names() == names)
+    #expect(try Self.rows("back/\(real.name)", in: cli.folder) == real.whole)
+    let dumped = try cli.run("dump latest:folders/tree/\(real.name) --repo repo")
+    try cli.folder.write(dumped.standardOutput, at: "alone")
+    #expect(try Self.rows("alone", in: cli.folder) == real.alone)
+    let databases = try cli.json("snapshots show latest --json --repo repo")["databases"]
+    #expect((databases as? [[String: Any]])?.first?["how"] as? String == "watching")
+  }
+
+  /// The same database where the policy of a device decides: the group's data with its log.
+  @Test(.enabled(if: Shared.has(material)))
+  func aRealDatabaseOfADeviceComesBack() throws {
+    let cli = try CommandLine()
+    let unzip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall('disk')"
+    _ = try Self.python(
+      unzip, [Shared.path("\(Self.material)/\(Self.real[0].archive)")], in: cli.folder)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --root disk/filesystem1 --repo repo --quiet")
+    _ = try cli.succeed("restore latest --to back --repo repo")
+    let group = "back/groups/~72DA7FCC-4DD6-458D-A328-D7CD7ED267D2"
+    #expect(
+      try Folder.open(path: cli.folder.path(ByteString(group))).names()
+        == ["NoteStore.sqlite", "NoteStore.sqlite-wal"])
+    #expect(try Self.rows(group + "/NoteStore.sqlite", in: cli.folder) == 832)
+  }
+
+  // MARK: - Bad input
+
+  @Test func whatOnlyLooksLikeADatabaseIsKeptByteForByte() throws {
+    let cli = try CommandLine()
+    var random = Seeded(11)
+    let files: [(ByteString, [UInt8])] = [
+      ("notes.sqlite", Array("no database at all".utf8)), ("empty.db", []),
+      ("empty.db-wal", Array("a log of nothing".utf8)),
+      ("magic.db", Array("SQLite format 3\0".utf8)), ("short.db", Array("SQLite form".utf8)),
+      ("magic.db-wal", random.bytes(10_000)), ("magic.db-journal", [0xd9, 0xd5, 0x05, 0xf9]),
+      ("lonely-wal", random.bytes(5000)), ("lonely-shm", random.bytes(100)),
+      // SQLCipher's pages have no header that tells: the first 16 bytes are salt.
+      ("secret.db", random.bytes(40_960)), ("secret.db-wal", random.bytes(20_000)),
+      ("secret.db-shm", random.bytes(32_768)),
+    ]
+    for (name, bytes) in files {
+      try cli.folder.write(bytes, at: ByteString("tree").appending(name))
+    }
+    let outcome = try Self.backup(cli, "--strict")
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    let snapshot = try cli.json("snapshots show latest --json --repo repo")
+    let databases = (snapshot["databases"] as? [[String: Any]])?.compactMap {
+      $0["path"] as? String
+    }
+    #expect(
+      databases?.sorted() == ["empty", "magic", "secret"].map { "folders/tree/\($0).db" })
+  }
+
+  @Test func aFolderNamedAsADatabaseIsAFolder() throws {
+    let cli = try CommandLine()
+    try cli.folder.write("x", at: "tree/store.db/inner")
+    try cli.folder.write("log", at: "tree/store.db-wal")
+    #expect(try Self.backup(cli, "--strict").code == 0)
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
+
+  /// Locked by somebody who does not write: it stands still, and nobody has to let go.
+  @Test(arguments: ["wal", "delete"]) func aDatabaseThatIsLockedForEverIsRead(mode: String) throws {
+    let cli = try CommandLine()
+    _ = try Folder.make(path: cli.folder.path("tree"))
+    let holder = try Holder(
+      """
+      connection.execute("PRAGMA locking_mode=EXCLUSIVE")
+      connection.execute("PRAGMA journal_mode=\(mode)")
+      connection.execute("CREATE TABLE t (n)")
+      connection.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(500)))
+      connection.execute("BEGIN EXCLUSIVE")
+      """, in: cli)
+    let outcome = try Self.backup(cli, "--strict")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    holder.end()
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "500 499")
+  }
+
+  static let numbers = """
+    import sqlite3, sys
+    connection = sqlite3.connect(sys.argv[1])
+    assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+    print(*connection.execute("SELECT count(*), max(n) FROM t").fetchone())
+    """
+
+  /// Locked for ever by somebody who writes all the time: taken as it stands, which is said.
+  @Test func aDatabaseThatNeverHoldsStillIsTakenAsItStands() throws {
+    let cli = try CommandLine()
+    try cli.folder.write(
+      "SQLite format 3\0" + String(repeating: "page", count: 400_000), at: "tree/db")
+    try cli.folder.write("log", at: "tree/db-wal")
+    try cli.folder.write("a note", at: "tree/note")
+    let holder = try Holder(
+      """
+      import fcntl
+      file = os.open("tree/db", os.O_RDWR)
+      fcntl.lockf(file, fcntl.LOCK_EX, 512, 0x40000000)
+      """, connects: false, forever: "os.pwrite(file, os.urandom(8), 16)", in: cli)
+    // Each reading takes long, so that the writer gets its turn meanwhile on any machine.
+    let outcome = try Self.backup(
+      cli, "--strict",
+      under: [
+        "strace", "-f", "-o", "/dev/null", "-e", "trace=pread64", "-e",
+        "inject=pread64:delay_exit=100000",
+      ])
+    holder.end()
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    #expect(outcome.errors.contains("folders/tree/db"))
+    #expect(outcome.errors.contains("as it stood"))
+    let snapshot = try cli.json("snapshots show latest --json --repo repo")
+    let databases = snapshot["databases"] as? [[String: Any]]
+    #expect(databases?.first?["how"] as? String == "as-it-stood")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try cli.folder.read("back/note") == Array("a note".utf8))
+    #expect(try cli.folder.read("back/db").count == cli.folder.read("tree/db").count)
+  }
+
+  /// A folder in which nothing can be made: no lock file, no index of the log.
+  @Test func aDatabaseOnAReadOnlyFileSystemIsRead() throws {
+    let cli = try CommandLine()
+    _ = try Folder.make(path: cli.folder.path("tree"))
+    let holder = try Holder(
+      """
+      connection.execute("PRAGMA journal_mode=wal")
+      connection.execute("PRAGMA wal_autocheckpoint=0")
+      connection.execute("CREATE TABLE t (n)")
+      connection.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(300)))
+      """, in: cli)
+    let tree = cli.folder.string + "/tree"
+    let outcome = try Self.backup(
+      cli, "--strict", under: ["bwrap", "--dev-bind", "/", "/", "--ro-bind", tree, tree])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let names = try Folder.open(path: cli.folder.path("tree")).names()
+    #expect(names == ["db", "db-shm", "db-wal"])
+    holder.end()
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "300 299")
+  }
+
+  /// A writer that was killed in a transaction: what it had written to the database is undone.
+  @Test func aHotJournalComesBackWithItsDatabase() throws {
+    let cli = try CommandLine()
+    _ = try Folder.make(path: cli.folder.path("tree"))
+    let holder = try Holder(
+      """
+      connection.execute("PRAGMA cache_size=5")
+      connection.execute("CREATE TABLE t (n, pad)")
+      connection.executemany(
+        "INSERT INTO t VALUES (?, zeroblob(2000))", ((n,) for n in range(200)))
+      connection.execute("BEGIN")
+      connection.execute("UPDATE t SET n = n + 1000, pad = randomblob(2000)")
+      """, in: cli)
+    holder.kill()
+    let journal = try cli.folder.read("tree/db-journal")
+    #expect(journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9]))
+    #expect(try Self.backup(cli, "--strict").code == 0)
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try cli.folder.read("back/db-journal") == journal)
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "200 199")
+    // The database alone is what the journal undoes.
+    let alone = try cli.run("dump latest:folders/tree/db --repo repo")
+    try cli.folder.write(alone.standardOutput, at: "alone")
+    #expect((try? Self.python(Self.numbers, ["alone"], in: cli.folder)) != "200 199")
+  }
+}
+
+/// A program that has a database open in `tree/db` until it is told to end.
+final class Holder {
+  private let process = Process()
+  private let input = Pipe()
+  private let output = Pipe()
+
+  private static let connection = """
+    connection = sqlite3.connect("tree/db", timeout=0, isolation_level=None)
+    connection.execute("PRAGMA synchronous=OFF")
+    """
+
+  /// Runs statements of Python, with a `connection` unless the file is no database, then waits, doing
+  /// `forever` again and again.
+  init(
+    _ statements: String, connects: Bool = true, forever: String = "time.sleep(0.01)",
+    in cli: CommandLine
+  ) throws {
+    let program = """
+      import os, select, sqlite3, time
+      \(connects ? Self.connection : "")
+      \(statements)
+      print("ready", flush=True)
+      while not select.select([0], [], [], 0)[0]: \(forever)
+      """
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = ["python3", "-c", program]
+    process.currentDirectoryURL = cli.folder.url
+    process.standardInput = input
+    process.standardOutput = output
+    try process.run()
+    guard output.fileHandleForReading.readData(ofLength: 1).first == UInt8(ascii: "r") else {
+      throw Program.Failure(description: "the program that holds the database has ended")
+    }
+  }
+
+  func end() {
+    try? input.fileHandleForWriting.close()
+    process.waitUntilExit()
+  }
+
+  /// Kills it, so that it closes nothing.
+  func kill() {
+    Foundation.kill(process.processIdentifier, SIGKILL)
+    process.waitUntilExit()
+  }
+
+  deinit { if process.isRunning { kill() } }
+}

@@ -1,0 +1,82 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What is backed up of a device, and what a snapshot says of it.
+@Suite struct DeviceBackupTests {
+  @Test func anAppIsBackedUpWithItsGroups() throws {
+    let rig = try DeviceRestoreRig()
+    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+    try rig.change(data.appending("Documents/new.txt"), to: "new")
+    let report = try rig.cli.json("backup --root device --app Notebook --repo repo --json")
+    let id = try #require(report["snapshot"] as? String)
+    let snapshot = try rig.cli.json("snapshots show \(id) --json --repo repo")
+    let scope = try #require(snapshot["scope"] as? [String: Any])
+    #expect(scope["kind"] as? String == "apps")
+    #expect(scope["apps"] as? [String] == [DeviceRestoreRig.notebook])
+    #expect(snapshot["reason"] as? String == "manual")
+    let apps = snapshot["apps"] as? [[String: Any]] ?? []
+    #expect(apps.compactMap { $0["id"] as? String } == [DeviceRestoreRig.notebook])
+    let groups = apps.first?["groups"] as? [[String: Any]] ?? []
+    #expect(groups.map { $0["id"] as? String } == ["group.org.example.library"])
+    #expect(groups.first?["known"] as? Bool == true)
+    let top = try rig.cli.jsonLines("ls \(id) --recursive --json --repo repo")
+      .compactMap { $0.path() }.filter { $0.components.count == 2 }
+    #expect(top == ["apps/org.example.notebook", "groups/group.org.example.library"])
+    // The latest is the device's; of the app it is this one.
+    let new = "apps/org.example.notebook/data/Documents/new.txt"
+    #expect(try rig.cli.run("dump latest:\(new) --repo repo").code == 1)
+    _ = try rig.cli.succeed("restore latest --app notebook --to app --repo repo")
+    #expect(try rig.text(rig.cli.folder.path("app/data/Documents/new.txt")) == "new")
+    // What is known of the other apps stays: only what is new since is opened.
+    let whole = try rig.cli.json("backup --root device --repo repo --json")
+    #expect(whole["parent"] as? String != id, "the parent is of the same scope")
+  }
+
+  @Test func anAppThatTheDeviceLacksOrTwoHaveIsRefused() throws {
+    let rig = try DeviceRestoreRig()
+    var said = Transcript(rig.cli)
+    try said.run("backup --root device --app nobody --repo repo", exits: 1)
+    try rig.addTwin(of: "org.example.notebook", as: "com.another.notebook", on: "device")
+    try said.run("backup --root device --app notebook --repo repo", exits: 1)
+    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    try said.run("restore latest --app notebook --in-place --repo repo", exits: 1)
+    try said.run("restore latest:notebook/Documents --in-place --repo repo", exits: 1)
+    try said.expectSnapshot("app-names")
+  }
+
+  @Test func aDanglingContainerRootIsSaid() throws {
+    let rig = try DeviceRestoreRig()
+    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+    let folder = try Folder.open(path: data.folderPath)
+    let name = try #require(data.lastComponent)
+    try folder.removeTree(name)
+    try folder.createLink(name, to: "/nowhere/at/all")
+    let backup = try rig.cli.run("backup --root device --repo repo")
+    #expect(backup.errors.contains("it is a link to '/nowhere/at/all', which does not exist"))
+    // A restore in place does not go through it, and names it.
+    let first = try #require(try rig.cli.snapshots().first)
+    let restore = try rig.cli.run("restore \(first) --app notebook --in-place --repo repo")
+    #expect(restore.code == 1)
+    #expect(restore.errors.contains("is a link to '/nowhere/at/all', which is not there"))
+    #expect(try folder.target(of: name) == "/nowhere/at/all")
+  }
+}
+
+extension DeviceRestoreRig {
+  /// Adds a data container that says it is another app's.
+  func addTwin(of app: String, as other: String, on device: String) throws {
+    let place = try place(ByteString("apps/\(app)/data"), of: device)
+    let twin = place.folderPath.appending("AAAAAAAA-0000-4000-8000-000000000000")
+    let list = ".com.apple.mobile_container_manager.metadata.plist"
+    try Folder.make(path: twin).sync()
+    let text = """
+      <?xml version="1.0"?><plist version="1.0"><dict><key>MCMMetadataIdentifier</key>
+      <string>\(other)</string></dict></plist>
+      """
+    let file = try Folder.open(path: twin).create(ByteString(list))
+    try file.write(Array(text.utf8))
+    _ = try Folder.make(path: twin.appending("Documents"))
+  }
+}

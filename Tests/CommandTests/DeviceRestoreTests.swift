@@ -1,0 +1,180 @@
+import Foundation
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// Whole containers that come back to a device.
+@Suite struct DeviceRestoreTests {
+  @Test func byThePolicyEverythingContainersComeBackAsTheyWere() throws {
+    let rig = try DeviceRestoreRig(policy: "everything")
+    try rig.removeContainers(of: "device")
+    let report = try rig.restore("latest --in-place")
+    #expect(report["policy"] as? String == "everything")
+    let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
+      $0["fate"] as? String
+    }
+    #expect(fates.count > 8 && Set(fates) == ["make"])
+    for folder: ByteString in [
+      "data/Containers/Data/Application", "data/Containers/Data/PluginKitPlugin",
+      "data/Containers/Shared/AppGroup", "data/Containers/Bundle/Application",
+    ] {
+      for name in try Folder.open(path: rig.cli.folder.path("original").appending(folder)).names() {
+        let container = folder.appending(name)
+        try TreeComparison.expectSame(
+          rig.cli.folder, ByteString("original").appending(container),
+          ByteString("device").appending(container))
+      }
+    }
+    // Once more there is nothing to do, and nothing to save.
+    let again = try rig.restore("latest --in-place")
+    #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
+    #expect(again["saved"] is NSNull)
+  }
+
+  @Test func byThePolicyOfThePlatformItIsTheSourceLessWhatIsNeverBackedUp() throws {
+    let rig = try DeviceRestoreRig()
+    try rig.removeContainers(of: "device")
+    _ = try rig.restore("latest --in-place")
+    let entries = try rig.cli.classification(of: "original")
+    let tree = ExpectedTree(entries)
+    let expected = rig.cli.folder.path("expected")
+    try tree.make(at: expected)
+    let empties = try rig.addEmptyFolders(entries, tree, to: expected)
+    #expect(empties.contains { $0.hasSuffix("data/Library/Caches") })
+    #expect(empties.contains { $0.hasSuffix("data/tmp") })
+    for container in try rig.cli.containers(of: "original") where tree.stored[container.path] != nil
+    {
+      let actual = try rig.restored(container.path, on: "device")
+      let name = container.realPath.lastComponent
+      #expect(actual.lastComponent == name || actual.isWithin(rig.harbor(on: "device")))
+      try TreeComparison.expectSame(
+        rig.cli.folder, ByteString("expected").appending(container.path), actual)
+    }
+  }
+
+  @Test func anotherDeviceGetsContainersOfItsOwn() throws {
+    let rig = try DeviceRestoreRig()
+    try rig.makeEmptyDevice("other")
+    let report = try rig.restore("latest --to-device other")
+    let data: ByteString = "apps/org.example.notebook/data"
+    let place = try rig.place(data, of: "other")
+    let old = try rig.place(data, of: "device")
+    let uuid = try #require(place.lastComponent)
+    #expect(uuid != old.lastComponent && uuid.count == 36)
+    // The metadata names the app and the new folder.
+    let metadata = try PropertyList(
+      reading: try Descriptor.open(
+        path: place.appending(".com.apple.mobile_container_manager.metadata.plist")
+      ).readAll(limit: 1 << 20) ?? [])
+    #expect(metadata["MCMMetadataIdentifier"]?.stringValue == "org.example.notebook")
+    #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid)
+    #expect(metadata["MCMMetadataContentClass"]?.integerValue == 2)
+    // The link into the container itself leads to the new one, in the device's own words.
+    let link = try Folder.open(path: place.appending("Documents")).target(of: "Latest.md")
+    #expect(
+      link
+        == ByteString("/private/var/mobile/Containers/Data/Application").appending(uuid)
+        .appending("Documents/Notes/Recipes.md"))
+    let relinked = (report["relinked"] as? [[String: Any]] ?? []).compactMap { $0.path() }
+    #expect(relinked == [data.appending("Documents/Latest.md")])
+    #expect((report["foreign_links"] as? [Any])?.isEmpty == false)
+    // All apps are there with all their containers; one that was not installed waits.
+    let orphan: ByteString = "apps/com.example.podcast/data"
+    let names = { (device: String) in try rig.cli.containers(of: device).map(\.path).sorted() }
+    #expect(try names("other") == names("device").filter { $0 != orphan })
+    #expect(rig.isThere(rig.cli.folder.path("other/.sandboxctl/safe-harbor").appending(orphan)))
+    // A second time the containers are found by identifier, and nothing is made again.
+    let again = try rig.restore("latest --to-device other")
+    let fates = (again["containers"] as? [[String: Any]] ?? []).compactMap { $0["fate"] as? String }
+    #expect(Set(fates) == ["merge", "harbor"])
+    #expect(try rig.place(data, of: "other") == place)
+    let restored = try #require(again["restored"] as? [String: Any])
+    #expect(restored["files"] as? Int == 0 && restored["links"] as? Int == 0, "\(again)")
+  }
+
+  @Test func dataOfAMissingAppWaitsInTheSafeHarbor() throws {
+    let rig = try DeviceRestoreRig()
+    try rig.makeEmptyDevice("other")
+    let report = try rig.restore("latest:apps/\(DeviceRestoreRig.notebook)/data --to-device other")
+    let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
+      $0["fate"] as? String
+    }
+    #expect(fates == ["harbor"])
+    let waiting = rig.cli.folder.path(
+      "other/.sandboxctl/safe-harbor/apps/org.example.notebook/data")
+    #expect(rig.isThere(waiting.appending("Documents/Notes")))
+    let apps = try rig.cli.json("apps --json --root other")
+    let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
+    #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreRig.notebook])
+    let containers = harbors.first?["containers"] as? [[String: Any]] ?? []
+    #expect(containers.compactMap { $0.path() } == ["apps/\(DeviceRestoreRig.notebook)/data"])
+    #expect(try rig.cli.succeed("apps --root other").contains("safe harbor for"))
+    #expect((apps["apps"] as? [Any])?.isEmpty == true, "what waits is no app of the device")
+    // It is merged into what waits already.
+    let again = try rig.restore("latest:apps/\(DeviceRestoreRig.notebook)/data --to-device other")
+    #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
+  }
+}
+
+extension DeviceRestoreRig {
+  func harbor(on device: String) -> ByteString {
+    cli.folder.path(ByteString(device)).appending(".sandboxctl/safe-harbor")
+  }
+
+  /// Where a container came to: its place on the device, or the safe harbor.
+  func restored(_ container: ByteString, on device: String) throws -> ByteString {
+    let found = try cli.containers(of: device).first { $0.path == container }?.realPath
+    return found ?? harbor(on: device).appending(container)
+  }
+
+  /// Adds to an expected tree the folders that come back empty, as the restored device has them: the
+  /// topmost that are left out and whose `restore` says so. Gives their logical paths.
+  func addEmptyFolders(
+    _ entries: [ClassifiedEntry], _ tree: ExpectedTree, to expected: ByteString
+  ) throws -> [String] {
+    var added: [String] = []
+    for entry in entries where entry.type == "directory" && entry.restore == "recreate-empty" {
+      let above = entry.path.folderPath
+      guard tree.stored[entry.path] == nil, let parent = tree.stored[above] else { continue }
+      let folder = try Folder.open(path: expected.appending(above))
+      let made = try folder.makeFolder(entry.path.lastComponent ?? "")
+      let container = try #require(
+        try cli.containers(of: "original").first { entry.path.isWithin($0.path) }?.path)
+      let inner = ByteString(entry.path.bytes.dropFirst(container.count + 1))
+      let actual = try Folder.open(path: restored(container, on: "device").appending(inner))
+        .status()
+      #expect(actual.permissions == (try Folder.open(path: parent.realPath).status().permissions))
+      try made.setPermissions(actual.permissions)
+      try made.setModified(actual.modified)
+      try folder.setModified(try Folder.open(path: parent.realPath).status().modified)
+      added.append("\(entry.path)")
+    }
+    return added
+  }
+}
+
+/// What a device lacks room for.
+@Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
+struct DeviceRestoreSpaceTests {
+  @Test func whatDoesNotFitIsNotBegun() throws {
+    let rig = try DeviceRestoreRig()
+    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+    var random = Seeded(7)
+    let file = try Folder.open(path: data.appending("Documents")).create("large")
+    try file.write(random.bytes(20_000_000))
+    try file.close()
+    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    let mount = try Mount(on: rig.cli.folder.folder, at: rig.cli.folder.path, "small")
+    defer { withExtendedLifetime(mount) {} }
+    try rig.makeEmptyDevice("small/other")
+    let outcome = try rig.cli.run("restore latest --to-device small/other --repo repo")
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("are to be written, and"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: free space there"))
+    #expect(try rig.cli.containers(of: "small/other").isEmpty)
+    #expect(try rig.cli.snapshots().count == 2, "nothing was saved either")
+    // A part of it fits.
+    _ = try rig.cli.succeed("restore latest --app reader --to-device small/other --repo repo")
+  }
+}

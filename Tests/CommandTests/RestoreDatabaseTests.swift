@@ -1,0 +1,66 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Databases that come back beside files of another state of them.
+@Suite struct RestoreDatabaseTests {
+  /// A folder with a database and its log, backed up; then one of a later state.
+  private func rig() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("SQLite format 3\u{0} old", at: "tree/notes.db")
+    try cli.folder.write("log of old", at: "tree/notes.db-wal")
+    try cli.folder.write("SQLite format 3\u{0} plain", at: "tree/plain.db")
+    try cli.folder.write("text", at: "tree/other.txt")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.folder.write("SQLite format 3\u{0} later than that", at: "tree/plain.db")
+    try cli.folder.write("log of another state", at: "tree/plain.db-wal")
+    try cli.folder.write("index", at: "tree/plain.db-shm")
+    return cli
+  }
+
+  private func names(_ cli: CommandLine) throws -> [String] {
+    try cli.names(in: "tree").map { name in
+      "\(name)".replacing(/before-restore-[0-9T.-]+/, with: "before-restore-TIME")
+    }
+  }
+
+  @Test func aLogOfAnotherStateIsPutAside() throws {
+    let cli = try rig()
+    _ = try cli.succeed("restore latest:folders/tree --to tree --overwrite if-changed --repo repo")
+    #expect(
+      try names(cli) == [
+        "notes.db", "notes.db-wal", "other.txt", "plain.db",
+        "plain.db-wal.before-restore-TIME",
+      ])
+    #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
+  }
+
+  @Test func withDeleteItGoes() throws {
+    let cli = try rig()
+    _ = try cli.succeed(
+      "restore latest:folders/tree --to tree --overwrite if-changed --delete --repo repo")
+    #expect(try names(cli) == ["notes.db", "notes.db-wal", "other.txt", "plain.db"])
+  }
+
+  @Test func whatStaysStaysWhole() throws {
+    let cli = try rig()
+    try Folder.open(path: cli.folder.path("tree")).remove("notes.db-wal")
+    _ = try cli.succeed("restore latest:folders/tree --to tree --overwrite never --repo repo")
+    // The database that is there stays, and gets no log of another state.
+    #expect(
+      try names(cli) == ["notes.db", "other.txt", "plain.db", "plain.db-shm", "plain.db-wal"])
+  }
+
+  @Test func aDatabaseByItselfBringsItsLog() throws {
+    let cli = try rig()
+    let folder = try Folder.open(path: cli.folder.path("tree"))
+    try folder.remove("notes.db")
+    try folder.remove("notes.db-wal")
+    _ = try cli.succeed("restore latest:folders/tree/notes.db --in-place --repo repo")
+    #expect(try cli.folder.read("tree/notes.db-wal") == Array("log of old".utf8))
+    #expect(try cli.folder.read("tree/notes.db") == Array("SQLite format 3\u{0} old".utf8))
+    #expect(try cli.folder.read("tree/plain.db-wal") == Array("log of another state".utf8))
+  }
+}

@@ -1,0 +1,81 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A kind of failure, at one call after the other.
+struct Fault: CustomStringConvertible, Sendable {
+  enum Persistence {
+    case once
+    case fromThenOn
+  }
+
+  let call: String
+  let error: String
+  let persistence: Persistence
+  /// The words that tell of it.
+  let reason: String
+
+  init(_ call: String, _ error: String, _ persistence: Persistence, _ reason: String) {
+    (self.call, self.error, self.persistence, self.reason) = (call, error, persistence, reason)
+  }
+
+  var description: String { "\(call) \(error) \(persistence)" }
+
+  /// Calls `body` for the first, second, third … call, of those on some paths, until it says that
+  /// there was none.
+  func forEachCall(on paths: [String] = [], _ body: (Int, Strace) throws -> Bool) throws {
+    for number in 1...200 {
+      let when = persistence == .once ? "\(number)" : "\(number)+"
+      if try !body(number, Strace(call, error, when, on: paths)) {
+        #expect(number > 1, "\(self) was never made")
+        return
+      }
+    }
+    Issue.record("\(self) does not end")
+  }
+}
+
+/// strace as a program that runs another and makes a call fail.
+struct Strace {
+  private let folder: TemporaryFolder
+  private let injection: String
+  private let calls: String
+  private let paths: [String]
+
+  /// Whether processes may be traced here.
+  static let isPermitted: Bool = {
+    let outcome = try? Program.run("strace", ["-qq", "-e", "trace=none", "true"])
+    if outcome?.code == 0 { return true }
+    print("skipped: strace is not there or may not trace")
+    return false
+  }()
+
+  /// Lets the calls fail of which `when` says the number, `3`, or those from it on, `3+`; only those
+  /// on these files and on what is named in these folders, when some are given.
+  init(_ calls: String, _ error: String, _ when: String, on paths: [String] = []) throws {
+    folder = try TemporaryFolder("strace")
+    injection = "inject=\(calls):error=\(error):when=\(when)"
+    self.calls = calls
+    self.paths = paths
+  }
+
+  /// Kills the program at the n-th of the calls.
+  init(_ calls: String, killingAt number: Int) throws {
+    folder = try TemporaryFolder("strace")
+    injection = "inject=\(calls):signal=KILL:when=\(number)"
+    self.calls = calls
+    paths = []
+  }
+
+  /// The words before the program's own.
+  var command: [String] {
+    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)", "-e", injection]
+      + paths.flatMap { ["-P", $0] }
+  }
+
+  /// Whether a call was made to fail.
+  func didInject() throws -> Bool {
+    String(decoding: try folder.read("log"), as: UTF8.self).contains("(INJECTED)")
+  }
+}

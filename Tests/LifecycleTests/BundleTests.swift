@@ -1,0 +1,163 @@
+import ArchiveStore
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a backup reads of an app's bundle, and of containers that move.
+@Suite struct BundleTests {
+  /// A simulator's device with one app.
+  private struct Phone {
+    let rig: Rig
+    static let containers: ByteString = "phone/data/Containers"
+    var root: ByteString { rig.folder.path("phone") }
+
+    init() throws {
+      rig = try Rig()
+      try rig.folder.write("<plist><dict/></plist>", at: "phone/device.plist")
+      try write(bundle: "B1", version: "1.2")
+      try writeData("D1")
+    }
+
+    func write(bundle uuid: ByteString, version: String) throws {
+      let top = Self.containers.appending("Bundle/Application").appending(uuid)
+      let app = top.appending("Example.app")
+      try rig.folder.write(
+        """
+        <plist><dict><key>CFBundleIdentifier</key><string>org.example.one</string>
+        <key>CFBundleShortVersionString</key><string>\(version)</string>
+        <key>CFBundleVersion</key><string>7</string></dict></plist>
+        """, at: app.appending("Info.plist"))
+      for number in 0..<20 {
+        try rig.folder.write("resource \(number)", at: app.appending(ByteString("r/\(number)")))
+      }
+      try rig.folder.write("program", at: app.appending("Example"))
+    }
+
+    func writeData(_ uuid: ByteString) throws {
+      let data = Self.containers.appending("Data/Application").appending(uuid)
+      let metadata = ".com.apple.mobile_container_manager.metadata.plist"
+      try rig.folder.write(
+        """
+        <plist><dict><key>MCMMetadataIdentifier</key><string>org.example.one</string></dict></plist>
+        """, at: data.appending(ByteString(metadata)))
+      for number in 0..<10 {
+        try rig.folder.write(
+          "note \(number)", at: data.appending(ByteString("Documents/\(number)")))
+      }
+    }
+
+    func place(_ kind: ByteString) -> ByteString {
+      rig.folder.path(Self.containers).appending(kind).appending("Application")
+    }
+
+    /// Moves a container to another UUID: by renaming it, or as a copy with its times.
+    func move(_ kind: ByteString, _ old: ByteString, to new: ByteString, asCopy: Bool) throws {
+      let folder = try Folder.open(path: place(kind))
+      guard asCopy else { return try folder.rename(old, to: new, in: folder) }
+      let outcome = try Program.run(
+        "cp", ["-a", "\(place(kind).appending(old))", "\(place(kind).appending(new))"])
+      #expect(outcome.code == 0)
+      try folder.removeTree(old)
+    }
+
+    func scan() throws -> DeviceScan {
+      let device = try DeviceFinder(machineID: "m", systemFlatpak: nil).find(root)
+      return DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
+    }
+
+    func backup(
+      _ scan: DeviceScan? = nil, _ change: (inout BackupRequest) -> Void = { _ in }
+    ) throws -> BackupReport {
+      var request = BackupRequest(
+        program: "test", workers: 2, cache: rig.folder.path("cache"),
+        now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: ProgressCounters())
+      change(&request)
+      return try BackupOperation(
+        BackupPlan.make(scan ?? self.scan()), to: rig.repository, request
+      ).run()
+    }
+  }
+
+  @Test(arguments: [false, true])
+  func anUnchangedBundleIsNotOpenedUnderANewUUID(asCopy: Bool) throws {
+    let phone = try Phone()
+    let first = try phone.backup()
+    #expect(first.opened == 22 + 11)
+    #expect(try phone.backup().opened == 0)
+    try phone.move("Bundle", "B1", to: "B2", asCopy: asCopy)
+    let second = try phone.backup()
+    #expect(second.opened == 0, "the bundle is as it was")
+    #expect(second.files == first.files && second.bytes == first.bytes)
+    #expect(try phone.backup().opened == 0, "and is known under its new name")
+    _ = try phone.rig.restore(second, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.rig.text("back/Example.app/r/7") == "resource 7")
+    #expect(try phone.rig.text("back/Example.app/Example") == "program")
+    try phone.move("Bundle", "B2", to: "B3", asCopy: true)
+    #expect(try phone.backup { $0.verifiesBundles = true }.opened == 22)
+  }
+
+  @Test func aBundleThatDiffersIsRead() throws {
+    let phone = try Phone()
+    _ = try phone.backup()
+    try phone.move("Bundle", "B1", to: "B2", asCopy: true)
+    // The same size, another content and time: what a developer's build does.
+    let app = phone.place("Bundle").appending("B2/Example.app")
+    let program = try Folder.open(path: app).fileForWriting("Example")
+    try program.write(Array("PROGRAM".utf8), at: 0)
+    try program.close()
+    let report = try phone.backup()
+    #expect(report.opened == 22)
+    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.rig.text("back/Example.app/Example") == "PROGRAM")
+    // Another version is read whatever its files look like.
+    let folder = try Folder.open(path: phone.place("Bundle"))
+    try folder.removeTree("B2")
+    try phone.write(bundle: "B3", version: "1.3")
+    #expect(try phone.backup().opened == 22)
+  }
+
+  @Test func aContainerThatGetsAnotherUUIDMeanwhileIsNoQuietGap() throws {
+    let phone = try Phone()
+    let scan = try phone.scan()
+    try phone.move("Data", "D1", to: "D2", asCopy: false)
+    let report = try phone.backup(scan)
+    #expect(!report.isComplete)
+    #expect(report.unreadable.map(\.path) == ["apps/org.example.one/data"])
+    #expect(report.unreadable.first?.remark.contains("renamed during the backup") == true)
+    // The rest is stored, and the next run has it all.
+    #expect(report.files == 22)
+    let next = try phone.backup()
+    #expect(next.isComplete && next.files == 33)
+  }
+
+  @Test func anAppThatIsDeletedMeanwhileIsOnlySaid() throws {
+    let phone = try Phone()
+    let scan = try phone.scan()
+    try Folder.open(path: phone.place("Data")).removeTree("D1")
+    let report = try phone.backup(scan)
+    #expect(report.isComplete)
+    #expect(report.warnings.map(\.path) == ["apps/org.example.one/data"])
+    #expect(report.warnings.first?.remark == "it was removed during the backup")
+    #expect(report.files == 22)
+  }
+
+  @Test func aPartOfTheDeviceLeavesWhatIsKnownOfTheRest() throws {
+    let phone = try Phone()
+    let whole = try phone.backup()
+    var part = try phone.scan()
+    part = DeviceScan.run(part.device, policy: part.policy) { $0.kind == .data }
+    let second = try phone.backup(part) {
+      $0.scope = .apps(["org.example.one"])
+      $0.isPart = true
+    }
+    #expect(second.opened == 0 && second.files == 11)
+    #expect(second.snapshot?.snapshot.parent == nil, "no other is of that scope")
+    #expect(second.snapshot?.snapshot.sequence == 2)
+    let third = try phone.backup()
+    #expect(third.opened == 0 && third.files == 33)
+    #expect(third.snapshot?.snapshot.parent == whole.snapshot?.id)
+  }
+}

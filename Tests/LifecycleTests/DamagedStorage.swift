@@ -1,0 +1,75 @@
+import ArchiveStore
+import SystemIO
+
+/// A storage in which one object is not what was written: other bytes, or not there at all.
+struct DamagedStorage: Storage {
+  let inner: MemoryStorage
+  let object: ObjectPath
+  /// What the object has become; nothing when it is gone.
+  let bytes: [UInt8]?
+
+  var place: String { inner.place }
+  var canRename: Bool { inner.canRename }
+
+  private func damaged(_ path: ObjectPath) throws(StoreError) -> [UInt8]? {
+    guard path == object else { return nil }
+    if let bytes { return bytes }
+    throw StoreError(.missing, "read", path.description, "it was removed")
+  }
+
+  func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    if let bytes = try damaged(path) { return bytes }
+    return try inner.load(path, limit: limit)
+  }
+
+  func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8] {
+    guard let bytes = try damaged(path) else {
+      return try inner.load(path, offset: offset, count: count)
+    }
+    guard offset + UInt64(count) <= UInt64(bytes.count) else {
+      throw StoreError(.damaged, "read", path.description, "it ends before")
+    }
+    return Array(bytes[Int(offset)..<(Int(offset) + count)])
+  }
+
+  func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
+    let names = try inner.list(folder)
+    return bytes == nil && folder == object.folder ? names.filter { $0 != object.name } : names
+  }
+
+  func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    guard path == object else { return try inner.status(path) }
+    return bytes.map {
+      ObjectStatus(isFolder: false, size: UInt64($0.count), modified: Timestamp(seconds: 0))
+    }
+  }
+
+  func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try inner.startObject(in: folder)
+  }
+
+  func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
+    try inner.makeFolders(names, in: folder)
+  }
+
+  func touch(_ path: ObjectPath) throws(StoreError) { try inner.touch(path) }
+
+  func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    try inner.rename(path, to: target)
+  }
+
+  func remove(_ path: ObjectPath) throws(StoreError) { try inner.remove(path) }
+}
+
+extension Storage {
+  /// All objects, by path.
+  func objects(below folder: ObjectPath = .root) throws(StoreError) -> [ObjectPath] {
+    var found: [ObjectPath] = []
+    for name in try list(folder) {
+      let path = folder.appending(name)
+      guard let status = try status(path) else { continue }
+      if status.isFolder { found += try objects(below: path) } else { found.append(path) }
+    }
+    return found
+  }
+}

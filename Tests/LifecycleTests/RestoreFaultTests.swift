@@ -1,0 +1,176 @@
+import ArchiveStore
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+/// Every call of a restore to the system, and every one to the storage, fails in turn until the
+/// restore gets through.
+@Suite struct RestoreFaultTests {
+  /// Into a new folder: it is there whole, or not at all; what a report says is missing is missing.
+  @Test(arguments: FaultKind.all) func intoANewFolder(_ kind: FaultKind) throws {
+    let faulty = try FaultRig()
+    let snapshot = try #require(try faulty.backup().snapshot)
+    let wanted = try faulty.records
+    let place = try Folder.make(path: faulty.rig.folder.path("place"))
+    let request = RestoreRequest(
+      path: "folders/tree", target: faulty.rig.folder.path("place/back"))
+    let failures = try eachCall(faulty, kind, snapshot, request) { outcome, what in
+      let isThere = try place.statusIfPresent("back") != nil
+      if let report = outcome.report {
+        #expect(isThere, "\(what)")
+        try expectNamed(
+          wanted, try faulty.rig.records("place/back"), report, alternatives: [:], what)
+      } else if isThere {
+        // It has its place, and what came last failed.
+        #expect(try differences(wanted, faulty.rig.records("place/back")).isEmpty, "\(what)")
+      }
+      if isThere { try place.removeTree("back") }
+      // What is left of a restore that could not tidy up goes with the next one.
+      #expect(kind.staysBroken ? try place.names().count <= 1 : try place.isEmpty(), "\(what)")
+      try restore(faulty, snapshot, request)
+      #expect(try place.names() == ["back"], "\(what)")
+      #expect(try faulty.rig.records("place/back") == wanted, "\(what)")
+      try place.removeTree("back")
+    }
+    #expect(failures >= kind.fewest, "\(kind): \(failures)")
+  }
+
+  /// Into a folder that is there: each file is as it was or as stored, whole; nothing is removed that
+  /// was not to be; and the next restore completes it.
+  @Test(arguments: FaultKind.some, [OverwriteMode.always, .ifChanged])
+  func intoAFolderThatIsThere(_ kind: FaultKind, _ mode: OverwriteMode) throws {
+    let faulty = try FaultRig()
+    let rig = faulty.rig
+    try rig.copy("tree", to: "older")
+    try rig.folder.write("mine", at: "older/mine/more")
+    try rig.folder.write("mine", at: "older/folder/mine")
+    let older = try rig.records("older")
+    try faulty.change()
+    let snapshot = try #require(try faulty.backup().snapshot)
+    let wanted = try faulty.records
+    let deletes = mode == .always
+    let request = RestoreRequest(
+      path: "folders/tree", target: rig.folder.path("into"), overwrite: mode, deletes: deletes)
+    let kept: Set<ByteString> = deletes ? [] : ["mine", "mine/more", "folder/mine"]
+    let complete = wanted.merging(older.filter { kept.contains($0.key) }) { $1 }
+    try rig.copy("older", to: "into")
+    let failures = try eachCall(faulty, kind, snapshot, request) { outcome, what in
+      var found = try rig.records("into")
+      let staging = found.keys.filter { $0.description.hasPrefix(".sandboxctl-restore-") }
+      for path in staging { found[path] = nil }
+      #expect(kind.staysBroken || staging.isEmpty, "\(what)")
+      try expectOldOrNew(older, wanted, found, deletes: deletes, outcome.report, what)
+      if let report = outcome.report, report.isComplete {
+        #expect(differences(complete, found).isEmpty, "\(what)")
+      }
+      try restore(faulty, snapshot, request)
+      #expect(try differences(complete, rig.records("into")).isEmpty, "\(what)")
+      try rig.folder.folder.removeTree("into")
+      try rig.copy("older", to: "into")
+    }
+    #expect(failures >= kind.fewest, "\(kind): \(failures)")
+  }
+
+  // MARK: - Running
+
+  private struct Outcome {
+    var report: RestoreReport?
+    var error: (any Error)?
+  }
+
+  private func restore(
+    _ faulty: FaultRig, _ snapshot: StoredSnapshot, _ request: RestoreRequest
+  ) throws {
+    let reader = try faulty.rig.repository.beginReading()
+    let plan = try RestorePlan.make(snapshot, request, from: reader)
+    let report = try RestoreOperation(plan, from: reader, threads: 2).run()
+    #expect(report.isComplete, "\(report.failed) \(report.damaged)")
+  }
+
+  /// Restores with each call failing, and has what came of it checked; gives how many times that
+  /// ended it or was named.
+  private func eachCall(
+    _ faulty: FaultRig, _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
+    _ check: (Outcome, String) throws -> Void
+  ) throws -> Int {
+    var failures = 0
+    for call in 1...2000 {
+      var outcome = Outcome()
+      let isThere = try kind.inject(at: call, faulty.storage) {
+        do {
+          let reader = try faulty.repository.beginReading()
+          let plan = try RestorePlan.make(snapshot, request, from: reader)
+          outcome.report = try RestoreOperation(plan, from: reader, threads: 2).run()
+        } catch {
+          outcome.error = error
+        }
+      }
+      let what = "\(kind), call \(call)"
+      if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what): \(error)") }
+      if outcome.report?.isComplete != true { failures += 1 }
+      try check(outcome, "\(what), \(outcome.error.map { "\($0)" } ?? "reported")")
+      if !isThere {
+        #expect(outcome.report?.isComplete == true, "\(what)")
+        return failures
+      }
+    }
+    Issue.record("\(kind) does not end")
+    return failures
+  }
+
+  // MARK: - Comparing
+
+  private func differences(
+    _ wanted: [ByteString: TreeRecord], _ found: [ByteString: TreeRecord]
+  ) -> [ByteString] {
+    Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
+  }
+
+  /// What differs from what is wanted is named.
+  private func expectNamed(
+    _ wanted: [ByteString: TreeRecord], _ found: [ByteString: TreeRecord], _ report: RestoreReport,
+    alternatives: [ByteString: TreeRecord], _ what: String
+  ) throws {
+    let named = (report.failed + report.damaged).map(\.path)
+    for path in differences(wanted, found) {
+      // Of a name that is missing the other names of the file tell, too.
+      let others = wanted.keys.filter {
+        wanted[$0]?.firstName != nil && wanted[$0]?.firstName == wanted[path]?.firstName
+      }
+      let isNamed = ([path] + others).contains { path in named.contains { path.isWithin($0) } }
+      #expect(isNamed, "\(what): \(path) of \(named)")
+    }
+  }
+
+  /// Each file is as it was or as stored; what the snapshot lacks is there, or gone where that was
+  /// asked for and all else was done.
+  private func expectOldOrNew(
+    _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ found: [ByteString: TreeRecord], deletes: Bool, _ report: RestoreReport?, _ what: String
+  ) throws {
+    for path in Set(older.keys).union(wanted.keys).union(found.keys).sorted() {
+      guard let entry = found[path] else {
+        let isReplaced = wanted[path] == nil && replacesFolder(path, older, wanted)
+        let mayBeGone = older[path] == nil || (wanted[path] == nil && (deletes || isReplaced))
+        #expect(mayBeGone, "\(what): \(path) is gone")
+        continue
+      }
+      let isWhole = [older[path], wanted[path]].contains { $0.map(entry.hasContent(of:)) ?? false }
+      #expect(isWhole, "\(what): \(path) is neither old nor new")
+    }
+  }
+
+  private func replacesFolder(
+    _ path: ByteString, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord]
+  ) -> Bool {
+    older.contains { path.isWithin($0.key) && wanted[$0.key]?.kind != $0.value.kind }
+  }
+}
+
+extension TreeRecord {
+  /// Whether it is the same kind of thing with the same bytes.
+  fileprivate func hasContent(of other: TreeRecord) -> Bool {
+    kind == other.kind && size == other.size && content == other.content && target == other.target
+  }
+}

@@ -1,0 +1,285 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// A snap's data and its refreshes, as snapd does them: `cp -a` to a new folder, and `current` made
+/// anew when the snap is run.
+struct SnapRig {
+  let rig: Rig
+  static let snap: ByteString = "home/you/snap/editor"
+  /// Long ago, so that no file is young whatever the machine's speed.
+  static let modified = Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_789)
+
+  /// Makes revision 41 with some files, all last changed long ago.
+  init() throws {
+    rig = try Rig()
+    for name in Self.files { try write("content of \(name)", name, revision: "41") }
+    try rig.folder.write("shared", at: Self.snap.appending("common/profile"))
+    try link("41")
+  }
+
+  static let files = ["a", "sub/b", "sub/deep/c", ".config/editor/settings"]
+
+  static func path(_ name: String, _ revision: String) -> ByteString {
+    snap.appending(ByteString("\(revision)/\(name)"))
+  }
+
+  /// Writes a file, last changed long ago by what it says.
+  func write(_ text: String, _ name: String, revision: String) throws {
+    let path = Self.path(name, revision)
+    try rig.folder.write(text, at: path)
+    try rig.folder.folder.setModified(Self.modified, of: path)
+  }
+
+  func shell(_ script: String) throws {
+    let outcome = try Program.run(
+      "/bin/bash", ["-euc", script],
+      in: rig.folder.url.appendingPathComponent(Self.snap.description))
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  /// What a refresh does: the copy.
+  func copy(_ old: String, to new: String) throws {
+    try tick()
+    try shell("cp -a \(old) \(new)")
+    try tick()
+  }
+
+  /// What the first run of the new revision does: the link.
+  func link(_ revision: String) throws {
+    try shell("ln -sfn \(revision) current.new && mv -T current.new current")
+    try tick()
+  }
+
+  /// Waits until what happens next has a later time than all before.
+  func tick() throws {
+    func now() throws -> Timestamp {
+      try rig.folder.write("x", at: "clock")
+      return try rig.folder.folder.status("clock").changed
+    }
+    let start = try now()
+    while try now() == start {}
+  }
+
+  func refresh(_ old: String, to new: String) throws {
+    try copy(old, to: new)
+    try link(new)
+  }
+
+  func plan(_ patterns: [CommandLinePattern] = []) throws -> BackupPlan {
+    let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
+    let device = try finder.find(rig.folder.path("home/you/snap"))
+    return BackupPlan.make(DeviceScan.run(device, policy: try Rig.policy(.snap, patterns)))
+  }
+
+  /// Backs up an hour from now; gives which files were opened.
+  func backup(
+    _ patterns: [CommandLinePattern] = [], to repository: Repository? = nil
+  ) throws -> (report: BackupReport, opened: Int) {
+    let counters = ProgressCounters()
+    let request = BackupRequest(
+      program: "test", workers: 2, cache: rig.folder.path("cache"),
+      now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: counters)
+    let report = try BackupOperation(
+      try plan(patterns), to: repository ?? rig.repository, request
+    ).run()
+    #expect(report.isComplete && report.warnings.isEmpty)
+    return (report, counters.progress.opened)
+  }
+
+  /// Restores the revision, and compares it with that folder, times and modes too.
+  func expectRestored(_ report: BackupReport, _ revision: String, to name: ByteString) throws {
+    _ = try rig.restore(report, "apps/editor/revision", to: name)
+    let real = "\(rig.folder.string)/\(Self.snap)/\(revision)"
+    let back = "\(rig.folder.string)/\(name)"
+    for list in ["find . -printf '%p %y %s %T@ %m %U %G\\n' | sort", "getfattr -Rd -m - . | sort"] {
+      let lists = try [real, back].map {
+        try Program.run("/bin/bash", ["-c", list], in: URL(fileURLWithPath: $0)).output
+      }
+      #expect(lists[0] == lists[1])
+    }
+    let same = try Program.run("diff", ["-r", real, back])
+    #expect(same.code == 0, "\(same.output)")
+  }
+
+  /// Whether files have a time of birth where the tests are.
+  static let hasBirths: Bool = {
+    guard let folder = try? TemporaryFolder("births"), (try? folder.write("x", at: "x")) != nil
+    else { return false }
+    return (try? folder.folder.status("x"))?.born != nil
+  }()
+}
+
+/// A refresh reads no unchanged file again, and nothing that changed is taken for old
+/// (docs/decisions/0007-copied-revisions.md).
+@Suite(.enabled(if: SnapRig.hasBirths, "the file system tells no times of birth"))
+struct SnapRefreshTests {
+  let snap: SnapRig
+  init() throws { snap = try SnapRig() }
+
+  @Test func aRefreshReadsNothingAgain() throws {
+    #expect(try snap.backup().opened == 5)
+    #expect(try snap.backup().opened == 0)
+    try snap.refresh("41", to: "42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 0)
+    #expect(report.files == 5)
+    try snap.expectRestored(report, "42", to: "back")
+    let snapshot = try #require(report.snapshot?.snapshot)
+    let revision = snapshot.device.containers.first { $0.path == "apps/editor/revision" }
+    #expect(revision?.revision == "42")
+    #expect(revision?.realPath == snap.rig.folder.path("home/you/snap/editor/42"))
+    #expect(
+      snapshot.leftOut.map(\.path) == ["apps/editor/old-revisions/41"]
+        && snapshot.leftOut.first?.rule == "old-revision")
+    // The next run knows the new files by the ordinary rule, and so does one after another refresh.
+    try snap.shell("rm -r 41")
+    #expect(try snap.backup().opened == 0)
+    try snap.refresh("42", to: "43")
+    #expect(try snap.backup().opened == 0)
+  }
+
+  @Test func whatTheAppChangesAfterwardsIsRead() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    try snap.rig.folder.write("CONTENT of a", at: SnapRig.path("a", "42"))
+    try snap.rig.folder.write("new", at: SnapRig.path("sub/new", "42"))
+    try snap.shell("rm 42/sub/deep/c")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 2)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  /// The same size, and the time of modification set back: only the time of change tells.
+  @Test func aChangeThatIsHiddenByItsTimeIsRead() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    try snap.write("CONTENT of a", "a", revision: "42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 1)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  /// The old revision changed after its last backup, hidden in the same way, and then was copied.
+  @Test func aHiddenChangeBeforeTheRefreshIsRead() throws {
+    _ = try snap.backup()
+    try snap.tick()
+    try snap.write("CONTENT of a", "a", revision: "41")
+    try snap.refresh("41", to: "42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 1)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  /// The old revision changes after it was copied, and is backed up before the new one is in use:
+  /// what is known then is not what was copied.
+  @Test func aChangeOfTheOriginalBehindTheCopyIsRead() throws {
+    _ = try snap.backup()
+    try snap.copy("41", to: "42")
+    try snap.write("CONTENT of a", "a", revision: "41")
+    #expect(try snap.backup().opened == 1)
+    try snap.link("42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 1)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  @Test(arguments: [
+    ("mode", "chmod 600 42/a"), ("time", "touch -d 2020-01-01 42/a"),
+    ("size", "echo >> 42/a; touch -r 41/a 42/a"), ("another file", "cp -p 41/a x; mv x 42/a"),
+    ("a second name", "ln 42/a 42/hardlink; rm 42/sub/b; cp -p 41/sub/b 42/sub/b"),
+  ])
+  func whatIsNotAsTheOriginalIsRead(what: String, script: String) throws {
+    _ = try snap.backup()
+    try snap.copy("41", to: "42")
+    // Even what was done before the revision came into use counts, but for an equal copy.
+    try snap.shell(script)
+    try snap.tick()
+    try snap.link("42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == (what == "another file" ? 0 : 1), "\(what)")
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  @Test func withoutTheOldRevisionAllIsRead() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    try snap.shell("rm -r 41")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 4)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  @Test func aRevisionOfWhichNothingTellsThatItIsInUseIsRead() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    try snap.shell("rm current")
+    let (report, opened) = try snap.backup()
+    // 41 stays what the state knows by its own inodes; 42 is beside it, and is read.
+    #expect(opened == 4)
+    #expect(report.files == 9)
+  }
+
+  @Test func goingBackReads() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    #expect(try snap.backup().opened == 0)
+    try snap.link("41")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 4)
+    try snap.expectRestored(report, "41", to: "back")
+  }
+
+  @Test func anotherPolicyReadsNothingNew() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    let (report, opened) = try snap.backup([.exclude("sub/**")])
+    #expect(opened == 0)
+    #expect(report.files == 3)
+    let (whole, again) = try snap.backup()
+    #expect(again == 2)
+    try snap.expectRestored(whole, "42", to: "back")
+  }
+
+  @Test func contentsThatTheRepositoryLostAreRead() throws {
+    _ = try snap.backup()
+    try snap.refresh("41", to: "42")
+    try snap.shell("rm ../../../../repo/packs/*/*")
+    let repository = try Repository.open(try LocalStorage(path: snap.rig.folder.path("repo")))
+    let (report, opened) = try snap.backup(to: repository)
+    #expect(opened == 5)
+    #expect(report.files == 5)
+  }
+
+  @Test func anotherAttributeIsStored() throws {
+    _ = try snap.backup()
+    try snap.copy("41", to: "42")
+    try snap.shell("setfattr -n user.note -v here 42/a")
+    try snap.tick()
+    try snap.link("42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 0)
+    try snap.expectRestored(report, "42", to: "back")
+  }
+
+  @Test func aDatabaseIsTakenWithItsLogOrReadWithIt() throws {
+    for (name, text) in [("db", "SQLite format 3\0pages"), ("db-wal", "log"), ("x-wal", "lone")] {
+      try snap.write(text, name, revision: "41")
+    }
+    #expect(try snap.backup().report.databases.count == 1)
+    try snap.refresh("41", to: "42")
+    let (report, opened) = try snap.backup()
+    #expect(opened == 0)
+    try snap.expectRestored(report, "42", to: "back")
+    try snap.refresh("42", to: "43")
+    try snap.write("LOG", "db-wal", revision: "43")
+    let next = try snap.backup()
+    #expect(next.report.databases.map(\.path) == ["apps/editor/revision/db"])
+    try snap.expectRestored(next.report, "43", to: "back again")
+  }
+}

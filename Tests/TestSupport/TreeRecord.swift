@@ -1,0 +1,95 @@
+public import SystemIO
+
+/// What there is to know of an entry of a tree, for comparing two trees.
+public struct TreeRecord: Equatable, Sendable {
+  public var kind: FileKind
+  public var permissions: UInt16
+  public var user: UInt32
+  public var group: UInt32
+  /// Bytes of what is no folder.
+  public var size: UInt64
+  public var modified: Timestamp
+  /// The number of a device file.
+  public var device: UInt64
+  /// What a link points to.
+  public var target: ByteString?
+  /// The hash of a file's bytes, the same for the same bytes in this process.
+  public var content: Int?
+  public var extents: [Extent]
+  public var attributes: [ByteString: [UInt8]]
+  /// The flags that chattr(1) sets, of those that are restored.
+  public var flags: UInt32 = 0
+  /// Of a file with several names in the tree the smallest path.
+  public var firstName: ByteString?
+
+  /// Everything below a folder, by path.
+  ///
+  /// - Throws: the first error of what cannot be looked at.
+  public static func all(
+    in folder: TemporaryFolder, _ path: ByteString
+  ) throws -> [ByteString: TreeRecord] {
+    var lister = Lister()
+    var walk = Walk(try Folder.open(path: folder.path(path)))
+    walk.run(&lister, state: ())
+    if let error = lister.error { throw error }
+    for names in lister.identities.values {
+      for name in names { lister.records[name]?.firstName = names.min() }
+    }
+    return lister.records
+  }
+
+  fileprivate init(
+    _ name: ByteString, _ status: FileStatus, in folder: borrowing Folder
+  ) throws(SystemError) {
+    kind = status.kind
+    permissions = status.permissions
+    (user, group) = (status.user, status.group)
+    size = status.kind == .directory ? 0 : status.size
+    modified = status.modified
+    device = kind == .characterDevice || kind == .blockDevice ? status.specialDevice : 0
+    (extents, attributes) = ([], [:])
+    let present = folder.attributes(of: name)
+    for key in try present.names() { attributes[key] = try present.value(of: key) }
+    if kind == .symlink { target = try folder.target(of: name) }
+    if kind == .directory { flags = Self.settable(try folder.folder(name).flags()) }
+    if kind == .file {
+      let file = try folder.file(name)
+      content = try file.readAll(limit: 64 << 20)?.hashValue
+      extents = try file.extents(size: status.size)
+      flags = Self.settable(try file.flags())
+    }
+  }
+
+  private static func settable(_ flags: UInt32?) -> UInt32 {
+    (flags ?? 0) & Descriptor.settableFlags
+  }
+}
+
+private struct Lister: WalkVisitor {
+  var records: [ByteString: TreeRecord] = [:]
+  var identities: [FileIdentity: [ByteString]] = [:]
+  var error: SystemError?
+
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+    descent: inout WalkDescent<Void>
+  ) {
+    for (index, entry) in batch.entries.enumerated() {
+      let name = batch.name(entry)
+      let path = folder.relativePath.appending(name)
+      do throws(SystemError) {
+        records[path] = try TreeRecord(name, entry.status, in: folder.folder)
+      } catch {
+        self.error = self.error ?? error
+      }
+      if entry.status.links > 1, entry.status.kind == .file {
+        identities[entry.status.identity, default: []].append(path)
+      }
+      if entry.status.kind == .directory { descent.enter(index, with: ()) }
+    }
+  }
+
+  mutating func failed(_ problem: WalkProblem, state: Void) {
+    error = error ?? problem.error
+  }
+}

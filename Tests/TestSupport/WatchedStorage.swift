@@ -1,0 +1,147 @@
+public import ArchiveStore
+import Codecs
+public import Synchronization
+public import SystemIO
+
+/// A storage that notes each call, and lets it fail when a test says so.
+///
+/// Calls are told and counted before they are made, those of object writers among them; discarding
+/// an object is none, because it cannot fail.
+public final class WatchedStorage: Storage {
+  /// What a test looks at and sets.
+  public struct State: Sendable {
+    /// The calls so far, each in words: "load index/ab…", "append", "commit packs/…".
+    public var events: [String] = []
+    /// How many calls there were since this was last set to 0.
+    public var calls = 0
+    /// Which call fails, from 1; nothing where none does.
+    public var failing: Int?
+    /// Whether all calls after that one fail, too.
+    public var staysBroken = false
+    /// Is told of each call before it is made.
+    public var action: (@Sendable (String) -> Void)?
+  }
+
+  /// The calls so far, and which are to fail.
+  public let state = Mutex(State())
+  private let inner: any Storage
+  private let passes: @Sendable (String) -> Bool
+  private let fails: @Sendable () -> Bool
+
+  /// Watches a storage; a call fails when the state says so, or `fails` does. Calls that `passing`
+  /// holds for are let through, neither noted nor counted, and no plan of `Faults` sees them.
+  public init(
+    _ inner: any Storage, passing: @escaping @Sendable (String) -> Bool = { _ in false },
+    fails: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.inner = inner
+    passes = passing
+    self.fails = fails
+  }
+
+  /// Whether a call is one of the 255 listings of pack folders after the first: they are all made in
+  /// one way, so that a test in which one call after the other fails need not go through them.
+  @Sendable public static func isFurtherPackFolder(_ event: String) -> Bool {
+    event.hasPrefix("list packs/") && event != "list packs/00"
+  }
+
+  /// How many calls there were since the last order to fail.
+  public var calls: Int { state.withLock(\.calls) }
+
+  /// Whether a call was made to fail since then.
+  public var hasFailed: Bool { state.withLock { state in state.calls >= state.failing ?? .max } }
+
+  /// Lets the call of that number fail, counted from now, and with `staysBroken` all after it;
+  /// nothing lets none fail.
+  public func fail(at number: Int?, staysBroken: Bool = false) {
+    state.withLock { ($0.calls, $0.failing, $0.staysBroken) = (0, number, staysBroken) }
+  }
+
+  fileprivate func call<Result>(
+    _ event: String, _ body: () throws(StoreError) -> Result
+  ) throws(StoreError) -> Result {
+    if passes(event) { return try Faults.inject(Faults.Plan(at: .max, number: 0), body) }
+    state.withLock(\.action)?(event)
+    let isDue = state.withLock { state in
+      state.calls += 1
+      state.events.append(event)
+      guard let failing = state.failing else { return false }
+      return state.calls == failing || (state.staysBroken && state.calls > failing)
+    }
+    if isDue || fails() { throw StoreError(.system, "do", event, "the test says so") }
+    return try body()
+  }
+
+  public var place: String { inner.place }
+  public var canRename: Bool { inner.canRename }
+
+  public func load(_ path: ObjectPath, limit: Int) throws(StoreError) -> [UInt8] {
+    try call("load \(path)") { () throws(StoreError) in try inner.load(path, limit: limit) }
+  }
+
+  public func load(
+    _ path: ObjectPath, offset: UInt64, count: Int
+  ) throws(StoreError) -> [UInt8] {
+    try call("range \(path)") { () throws(StoreError) in
+      try inner.load(path, offset: offset, count: count)
+    }
+  }
+
+  public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
+    try call("list \(folder)") { () throws(StoreError) in try inner.list(folder) }
+  }
+
+  public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
+    try call("status \(path)") { () throws(StoreError) in try inner.status(path) }
+  }
+
+  public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try call("start") { () throws(StoreError) in
+      WatchedWriter(self, try inner.startObject(in: folder))
+    }
+  }
+
+  public func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
+    try call("folders \(folder)") { () throws(StoreError) in
+      try inner.makeFolders(names, in: folder)
+    }
+  }
+
+  public func touch(_ path: ObjectPath) throws(StoreError) {
+    try call("touch \(path.name)") { () throws(StoreError) in try inner.touch(path) }
+  }
+
+  public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
+    try call("rename \(target)") { () throws(StoreError) in try inner.rename(path, to: target) }
+  }
+
+  public func remove(_ path: ObjectPath) throws(StoreError) {
+    try call("remove \(path.name)") { () throws(StoreError) in try inner.remove(path) }
+  }
+
+  public func space() throws(StoreError) -> VolumeSpace? {
+    try call("space") { () throws(StoreError) in try inner.space() }
+  }
+}
+
+private final class WatchedWriter: ObjectWriter {
+  private let storage: WatchedStorage
+  private let inner: any ObjectWriter
+
+  init(_ storage: WatchedStorage, _ inner: any ObjectWriter) {
+    self.storage = storage
+    self.inner = inner
+  }
+
+  func append(_ bytes: [UInt8]) throws(StoreError) {
+    try storage.call("append") { () throws(StoreError) in try inner.append(bytes) }
+  }
+
+  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
+    try storage.call("commit \(path)") { () throws(StoreError) in
+      try inner.commit(as: path, digest: digest)
+    }
+  }
+
+  func discard() { inner.discard() }
+}
