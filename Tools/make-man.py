@@ -20,17 +20,31 @@ EXIT_STATUS = [
     ("1", "failed"),
     ("2", "wrong usage"),
     ("3", "done in part: something that the policy keeps could not be read, or not be restored"),
+    ("4", "nothing changed, and --fail-if-unchanged was given"),
     ("5", "a goal was not met: a policy with a mistake, an example that fails"),
     ("10", "there is no repository"),
     ("11", "another run is going on"),
     ("13", "damaged data was found"),
+    ("130", "interrupted"),
 ]
 ENVIRONMENT = [
-    ("SANDBOXCTL_REPOSITORY", "the repository where no --repo is given"),
+    ("HOME", "where this user's own apps, and what is named below, are looked for"),
+    ("SANDBOXCTL_REPOSITORY", "the repository where no --repo is given; it goes before the "
+                              "configuration's"),
     ("XDG_DATA_HOME", "where the user's own repository lies, sandboxctl/repository below it; "
                       "~/.local/share if it is not set"),
-    ("XDG_CONFIG_HOME", "where the user's own policies lie, sandboxctl/policies below it; "
-                        "~/.config if it is not set"),
+    ("XDG_CONFIG_HOME", "where the configuration and the user's own policies lie, "
+                        "sandboxctl/config.yaml and sandboxctl/policies below it; ~/.config if it "
+                        "is not set"),
+    ("XDG_CACHE_HOME", "where what makes the next backup quick lies, sandboxctl below it; ~/.cache "
+                       "if it is not set"),
+]
+FILES = [
+    ("~/.config/sandboxctl/config.yaml", "options that hold unless the command line says "
+                                         "otherwise: sandboxctl-config(5)"),
+    ("~/.local/share/sandboxctl/repository", "the user's own repository, which the first backup "
+                                             "makes where no other is named"),
+    ("~/.cache/sandboxctl", "what makes the next backup quick; it can be removed"),
 ]
 
 
@@ -98,7 +112,8 @@ def shown(command):
     """The arguments of a command but those that every command has."""
     return [argument for argument in command.get("arguments", [])
             if argument["shouldDisplay"]
-            and argument["valueName"] not in ("version", "help") or argument["kind"] == "option"]
+            and (argument["valueName"] not in ("version", "help")
+                 or argument["kind"] == "option")]
 
 
 def tagged(rows, macro):
@@ -155,12 +170,16 @@ def page(command, path):
     if len(path) == 1:
         yield ".Sh ENVIRONMENT"
         yield from tagged(ENVIRONMENT, "Ev")
+        yield ".Sh FILES"
+        yield from tagged([(escaped(name), meaning) for name, meaning in FILES], "Pa")
     yield ".Sh EXIT STATUS"
     if len(path) == 1:
         yield from tagged(EXIT_STATUS, "")
     else:
         yield "See"
         yield f".Xr {NAME} 1 ."
+    if len(path) == 1:
+        yield from cron()
     if commands:
         yield ".Sh EXAMPLES"
         yield ".Bd -literal"
@@ -168,6 +187,32 @@ def page(command, path):
         yield ".Ed"
     yield ".Sh SEE ALSO"
     yield from see_also(command, path)
+
+
+def cron():
+    """The section on what runs without a person."""
+    yield ".Sh FROM CRON AND SYSTEMD"
+    yield from sentences(
+        "Without a terminal nothing is ever asked: what needs an answer ends with exit status 2 and "
+        "names the flag to give. With --quiet a backup that went well says nothing.")
+    yield ".Xr sandboxctl-schedule-install 1"
+    yield "writes what follows; by hand a line of a crontab is enough:"
+    yield ".Bd -literal"
+    yield escaped("30 2 * * *  sandboxctl backup --quiet --scheduled --lock-wait 10m")
+    yield ".Ed"
+    yield ".Pp"
+    yield "A service of this user for systemd, and its timer:"
+    yield ".Bd -literal"
+    for line in ("[Service]", "Type=oneshot",
+                 "ExecStart=sandboxctl backup --quiet --scheduled", "Nice=10",
+                 "IOSchedulingClass=idle", "", "[Timer]", "OnCalendar=daily", "Persistent=true",
+                 "", "[Install]", "WantedBy=timers.target"):
+        yield escaped(line)
+    yield ".Ed"
+    yield ".Pp"
+    yield from sentences(
+        "A second run on the same source ends with exit status 11 at once; --lock-wait waits for "
+        "the first. SIGTERM and SIGHUP end a run as Ctrl-C does.")
 
 
 def children(command, path):
@@ -186,7 +231,8 @@ def children(command, path):
 def see_also(command, path):
     names = [(NAME, "1")] if len(path) > 1 else []
     names += [(page_name(path + [child["commandName"]]), "1") for child in subcommands(command)]
-    names = sorted(names, key=lambda name: (name[1], name[0])) + [("sandboxctl-policy", "5")]
+    names = sorted(names, key=lambda name: (name[1], name[0]))
+    names += [("sandboxctl-config", "5"), ("sandboxctl-policy", "5")]
     for index, (name, section) in enumerate(names):
         yield f".Xr {name} {section}" + (" ," if index + 1 < len(names) else "")
 

@@ -16,7 +16,7 @@ import subprocess
 import sys
 
 TOUR = pathlib.Path(__file__).with_name("tour.sh")
-SHOWN_FOLDER = "/home/you/sandboxes"
+SHOWN_FOLDER = "/home/you"
 SHOWN_USER = "you@box"
 ELISION = "…"
 

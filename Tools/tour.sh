@@ -6,15 +6,17 @@ set -euo pipefail
 program=$(realpath "${1:?usage: tour.sh PROGRAM}")
 here=$(mktemp -d)
 trap 'rm -rf "$here"' EXIT
+# A home of its own: nothing of the user's is read or written.
+export HOME="$here"
+unset SANDBOXCTL_REPOSITORY XDG_CACHE_HOME XDG_CONFIG_HOME XDG_DATA_HOME
 cd "$here"
-export SANDBOXCTL_REPOSITORY=repo
 
 step() { printf '\n\033[1m%s\033[0m\n' "$1"; }
 show() { printf '$ %s\n' "$*"; }
 run() { show sandboxctl "$@"; "$program" "$@"; }
 [ -t 1 ] || step() { printf '\n%s\n' "$1"; }
 
-step "A device to try everything on, and what is on it"
+step "A device to try everything on, and the apps on it"
 run sample device
 run apps --root device
 
@@ -31,12 +33,23 @@ run sample device --day 1
 run backup --root device
 run snapshots
 
-step "What a snapshot holds, and one app's documents back"
-run ls latest:apps/org.example.notebook/data/Documents
-run restore latest:apps/org.example.notebook/data/Documents --to documents
-run restore latest~1 --to yesterday
-show ls documents
-ls documents
+step "What the day has changed"
+run diff latest~1 latest
+
+step "What a snapshot holds, and a file as it was yesterday"
+run ls latest:notebook/Documents
+run restore "latest~1:notebook/Documents/Drafts" --to drafts
+show ls drafts
+ls drafts
+
+step "An app's data is lost, and comes back"
+container=$(find device -path '*/Documents/Notes' -printf '%h\n')
+container=${container%/Documents}
+show mv "$container" lost
+mv "$container" lost
+run restore latest:notebook --to back
+show diff --brief --recursive --no-dereference lost back
+diff --brief --recursive --no-dereference lost back || [ $? -eq 1 ]
 
 step "It is an ordinary archive"
 pack=$(find repo/packs -name '*.tar.zst' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)

@@ -40,6 +40,7 @@ struct Failure {
     case let error as SampleError:
       self.init(error.code == .noSuchDay ? .wrongUsage : .failed, error.description, error.hint)
     case let error as SystemError: self.init(.failed, error.description, error.hint)
+    case let error as ConfigurationError: self.init(.failed, error.description, error.hint)
     case let error as UsageError: self.init(.wrongUsage, error.description, error.hint)
     default: self.init(.failed, "\(error)", nil)
     }

@@ -17,12 +17,16 @@ public enum SandboxctlProgram {
 
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
-    let console = Console(asJSON: arguments.contains("--json"))
+    let console = Console()
+    console.isJSON = arguments.contains("--json")
+    var line = ConfiguredCommandLine(arguments)
     var status: ExitStatus
     do {
-      status = try perform(arguments, console)
+      line = try ConfiguredCommandLine.read(arguments)
+      console.isJSON = line.words.contains("--json")
+      status = try perform(line, console)
     } catch {
-      let failure = Failure(error)
+      let failure = line.naming(Failure(error))
       console.failure(failure)
       status = failure.status
     }
@@ -37,18 +41,21 @@ extension SandboxctlCommand {
     return status
   }
 
-  private static func perform(_ arguments: [String], _ console: Console) throws -> ExitStatus {
+  private static func perform(
+    _ line: ConfiguredCommandLine, _ console: Console
+  ) throws -> ExitStatus {
     var command: any ParsableCommand
     do {
-      command = try parseAsRoot(arguments)
+      command = try parseAsRoot(line.words)
     } catch {
-      return try answer(error, arguments, console)
+      if exitCode(for: error) != .success, let mistake = line.mistake() { throw mistake }
+      return try answer(error, line.given, console)
     }
     if let command = command as? any SandboxCommand { return try command.run(console) }
     do {
       try command.run()
     } catch {
-      return try answer(error, arguments, console)
+      return try answer(error, line.given, console)
     }
     return .done
   }

@@ -21,7 +21,8 @@ struct SandboxctlCommand: ParsableCommand {
       version: Version.text,
       groupedSubcommands: [
         CommandGroup(
-          name: "Everyday", subcommands: [BackupCommand.self, RestoreCommand.self]),
+          name: "Everyday",
+          subcommands: [BackupCommand.self, RestoreCommand.self, ScheduleCommand.self]),
         CommandGroup(
           name: "Repository",
           subcommands: [

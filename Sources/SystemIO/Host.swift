@@ -84,10 +84,22 @@ public enum Host {
 
   /// The user's folder of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`; nil when the
   /// environment names neither by an absolute path.
-  public static var cacheFolder: ByteString? {
-    if let named = environment("XDG_CACHE_HOME"), named.isAbsolute { return named }
+  public static var cacheFolder: ByteString? { baseFolder("XDG_CACHE_HOME", ".cache") }
+
+  /// The user's folder of settings: `$XDG_CONFIG_HOME`, else `~/.config`; nil when the environment
+  /// names neither by an absolute path.
+  public static var configurationFolder: ByteString? { baseFolder("XDG_CONFIG_HOME", ".config") }
+
+  /// The user's folder of data: `$XDG_DATA_HOME`, else `~/.local/share`; nil when the environment
+  /// names neither by an absolute path.
+  public static var dataFolder: ByteString? { baseFolder("XDG_DATA_HOME", ".local/share") }
+
+  /// One of the folders of the XDG Base Directory Specification 0.8, by which a path that is not
+  /// absolute counts as none.
+  private static func baseFolder(_ variable: String, _ standard: ByteString) -> ByteString? {
+    if let named = environment(variable), named.isAbsolute { return named }
     guard let home = environment("HOME"), home.isAbsolute else { return nil }
-    return home.appending(".cache")
+    return home.appending(standard)
   }
 
   /// The working directory.
@@ -108,6 +120,11 @@ public enum Host {
     defer { unsafe free(real) }
     return unsafe ByteString(
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
+  }
+
+  /// The absolute path of the program that is running.
+  public static func programPath() throws(SystemError) -> ByteString {
+    try realPath("/proc/self/exe")
   }
 
   /// Random bytes from the kernel.

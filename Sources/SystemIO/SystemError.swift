@@ -43,6 +43,7 @@ public struct SystemError: Error, Hashable, Sendable {
     case random = "get random bytes from"
     case startThread = "start a thread for"
     case watchSignals = "watch the signals of"
+    case run = "run the program"
   }
 }
 

@@ -28,7 +28,7 @@ public struct Walk: ~Copyable {
     } catch {
       report(error, "", &visitor, state)
     }
-    while let next = pending.popLast() {
+    while !visitor.isDone, let next = pending.popLast() {
       do throws(SystemError) {
         try enter(next.name, depth: next.depth)
       } catch {
@@ -56,6 +56,7 @@ public struct Walk: ~Copyable {
           pending.append(PendingFolder(batch, index, depth: folder.depth + 1, state: state))
         }
         folder.release()
+        if visitor.isDone { break }
       }
     } catch {
       report(error, "", &visitor, state)

@@ -102,4 +102,12 @@ public protocol WalkVisitor: ~Copyable {
   /// in or that it is; the walk goes on. What vanished between being listed and being looked at is
   /// no problem and is not told.
   mutating func failed(_ problem: WalkProblem, state: State)
+
+  /// Whether it wants to see no more: then the walk ends. Asked before each folder and after each
+  /// batch.
+  var isDone: Bool { get }
+}
+
+extension WalkVisitor where Self: ~Copyable {
+  @inlinable public var isDone: Bool { false }
 }

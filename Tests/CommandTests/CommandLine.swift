@@ -62,11 +62,13 @@ struct CommandLine {
     }
   }
 
-  /// Runs the program as a user without privileges; as the present one when that is not root.
+  /// Runs the program as a user without privileges, who has no configuration; as the present one when
+  /// that is not root.
   func runAsNobody(_ line: String) throws -> Program.Outcome {
     guard Host.userID == 0 else { return try run(line) }
     return try run(
-      line, under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"])
+      Self.words(line), under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+      environment: ["XDG_CONFIG_HOME": folder.string + "/config-of-nobody"])
   }
 
   private static func words(_ line: String) -> [String] {

@@ -2,7 +2,8 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A corpus of apps that others made: 660 MB with all that backups lose.
+/// Corpora that others made, with all that backups lose: one of apps with 660 MB, small ones of many
+/// files, of databases and of media. `verify_tree.py`, by the same hands, compares.
 @Suite(.serialized, .enabled(if: Shared.has("bench/make_corpus.py")))
 struct CorpusTests {
   @Test func aDeviceComesBackLessWhatIsNeverBackedUp() throws {
@@ -31,13 +32,53 @@ struct CorpusTests {
     try TreeComparison.expectSame(cli.folder, "corpus", "back")
     let again = try cli.json("backup --layout folder --root corpus --repo repo --json")
     #expect(again["stored_bytes"] as? Int == 0)
+    try cli.folder.folder.removeTree("back")
+    try Self.expectNextDay(cli, "apps", seed: 5)
   }
 
-  private static func makeCorpus(_ cli: CommandLine, at name: String, seed: UInt64) throws {
+  @Test(arguments: [("many", 0.01), ("bigdb", 0.01), ("media", 0.005)])
+  func aSmallCorpusComesBackDayAfterDay(_ profile: String, _ scale: Double) throws {
+    let cli = try CommandLine(inMemory: true)
+    let seed = Seeded.fresh().seed
+    try Self.makeCorpus(cli, at: "corpus", profile: profile, scale: scale, seed: seed)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root corpus --repo repo")
+    _ = try cli.succeed("restore latest:folders/corpus --to back --repo repo")
+    try TreeComparison.expectSame(cli.folder, "corpus", "back")
+    try cli.folder.folder.removeTree("back")
+    for day in 1...2 { try Self.expectNextDay(cli, profile, seed: seed &+ UInt64(day)) }
+    _ = try cli.succeed("check --read-data --repo repo")
+  }
+
+  /// Changes the corpus as a day of use does, and backs it up: it comes back as it is now, into a new
+  /// folder and over what there was the day before.
+  private static func expectNextDay(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
+    _ = try cli.succeed("restore latest:folders/corpus --to into --repo repo")
+    let script = Shared.path("bench/mutate_corpus.py")
+    let outcome = try Program.run(
+      "python3", ["-B", script, "corpus", "--profile", profile, "--seed", "\(seed % 1_000_000)"],
+      in: cli.folder.url)
+    #expect(outcome.code == 0, "mutate_corpus.py: \(outcome.errors)")
+    let report = try cli.json("backup --layout folder --root corpus --repo repo --json")
+    #expect((report["stored_bytes"] as? Int ?? 0) > 0)
+    let merge = "--to into --repo repo --overwrite if-changed --delete --quiet"
+    for line in ["--to back --repo repo", merge] {
+      _ = try cli.succeed("restore latest:folders/corpus " + line)
+    }
+    for name: ByteString in ["back", "into"] {
+      try TreeComparison.expectSame(cli.folder, "corpus", name)
+      try cli.folder.folder.removeTree(name)
+    }
+  }
+
+  private static func makeCorpus(
+    _ cli: CommandLine, at name: String, profile: String = "apps", scale: Double = 0.2,
+    seed: UInt64
+  ) throws {
     let script = Shared.path("bench/make_corpus.py")
     let outcome = try Program.run(
       "python3",
-      ["-B", script, name, "--profile", "apps", "--seed", "\(seed)", "--scale", "0.2"],
+      ["-B", script, name, "--profile", profile, "--seed", "\(seed)", "--scale", "\(scale)"],
       in: cli.folder.url)
     #expect(outcome.code == 0, "make_corpus.py: \(outcome.errors)")
   }

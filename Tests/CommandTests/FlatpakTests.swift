@@ -53,6 +53,26 @@ struct FlatpakTests {
     #expect(!kept.keys.contains { $0.isWithin("cache/deep") || $0.isWithin("cache/blob") })
   }
 
+  @Test func backupAloneWorksFromABareHome() throws {
+    let cli = try CommandLine()
+    _ = try FlatpakLab(in: cli.folder)
+    #expect(Set(cli.environment.keys) == ["HOME", "PATH", "TZ"])
+    let outcome = try cli.run("backup")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let lines = outcome.output.split(separator: "\n").map(String.init)
+    try #require(lines.count == 5, "\(outcome.output)")
+    #expect(lines[0].contains(/^device  [^ ]+@[^ ]+, flatpak, ~\/\.var\/app: 1 app$/))
+    #expect(lines[1].contains(/^  app +keeps  leaves out$/))
+    #expect(lines[2].contains(/^  org\.example\.Hello +[0-9]+ B  [0-9.]+ KiB cache/))
+    #expect(lines[3].hasPrefix("first backup: ") && lines[3].contains("   snapshot "))
+    #expect(
+      lines[4] == "next: sandboxctl restore latest:hello --to look     sandboxctl ls latest")
+    #expect(outcome.errors.hasPrefix("note: this repository is on the same disk as the data"))
+    _ = try cli.succeed("restore latest:hello --to look")
+    let settings: ByteString = "home/.var/app/org.example.Hello/config/settings.ini"
+    #expect(try cli.folder.read("look/config/settings.ini") == cli.folder.read(settings))
+  }
+
   @Test func overridesAreAnAppsSettings() throws {
     let cli = try CommandLine()
     let lab = try FlatpakLab(in: cli.folder)

@@ -64,25 +64,6 @@ import Testing
   }
 }
 
-/// The commands of the program, by its own account.
-private enum HelpTree {
-  /// The words of each command and group of commands, the program itself first (no words).
-  static func commands(_ cli: CommandLine) throws -> [[String]] {
-    let dump = try cli.json("--experimental-dump-help")
-    let root = try #require(dump["command"] as? [String: Any])
-    return below(root, [])
-  }
-
-  private static func below(_ command: [String: Any], _ words: [String]) -> [[String]] {
-    let children = command["subcommands"] as? [[String: Any]] ?? []
-    return [words]
-      + children.flatMap { child -> [[String]] in
-        guard let name = child["commandName"] as? String, name != "help" else { return [] }
-        return below(child, words + [name])
-      }
-  }
-}
-
 /// A folder as the help's examples expect it: `device` is a sample device and `repo` a repository
 /// with a backup of it, unless the examples make them.
 private struct ExampleFolder {

@@ -22,8 +22,8 @@ run true
 README = """A tour:
 
 ```
-$ sandboxctl echo in /home/you/sandboxes, snapshot ffff0000, in 3 s
-in /home/you/sandboxes, snapshot ffff0000, in 3 s
+$ sandboxctl echo in /home/you, snapshot ffff0000, in 3 s
+in /home/you, snapshot ffff0000, in 3 s
 $ sandboxctl printf a  b\\n\\nlast\\n
 %s
 ```

@@ -121,6 +121,9 @@ long cl_is_remote(int fd);
 
 // A file that has no name and lies in memory.
 long cl_memory_file(const char *name);
+// Starts the program that the first word names, found in PATH, with these standard streams, and waits
+// until it has ended: gives its exit code, or 128 and the signal that ended it.
+long cl_run(char *const words[], int in, int out, int err);
 
 // SIGINT, SIGTERM and SIGHUP ask the program to stop, a second one ends it at once with this status.
 #define CL_INTERRUPTED 130

@@ -51,7 +51,7 @@ public struct BackupOperation {
   private func openState() throws -> SourceState {
     try SourceState.open(
       StateKey(repository: repository.id, source: source), in: request.cache,
-      policy: plan.policy.digest, program: request.program)
+      policy: plan.policy.digest, program: request.program, under: request.lock)
   }
 
   /// Finds out what is to be read and whether there is room for it.

@@ -1,4 +1,5 @@
 public import ArchiveStore
+internal import DatabaseCapture
 internal import PolicyEngine
 internal import SystemIO
 
@@ -38,6 +39,11 @@ public struct BackupReport: Sendable {
 
   /// Whether all that the policy keeps is in the snapshot.
   public var isComplete: Bool { unreadable.isEmpty }
+
+  /// The databases that were in use all the time: each may be damaged in the snapshot.
+  public var databasesAsTheyStood: [DatabaseRecord] {
+    databases.filter { $0.how == CaptureMethod.asItStood.rawValue }
+  }
 
   /// Takes over what was found amiss.
   mutating func add(_ findings: BackupFindings) {

@@ -28,6 +28,9 @@ public struct BackupRequest: Sendable {
   /// How long, in seconds, databases that are busy at the end of the run are waited for, all of
   /// them together.
   public var databaseTimeout: Double
+  /// The source's lock, where the caller took it before it looked at the source; else the operation
+  /// takes it.
+  public var lock: SourceLock?
   /// What the clock shows; the system's own, and for the start of the run that of the file system
   /// on which the state is kept, unless said.
   public var now: (@Sendable () -> Timestamp)?
@@ -55,6 +58,7 @@ public struct BackupRequest: Sendable {
     self.skipsUnchanged = skipsUnchanged
     self.checkpointSeconds = checkpointSeconds
     self.databaseTimeout = databaseTimeout
+    lock = nil
     self.now = now
     self.isStopping = isStopping
     self.counters = counters

@@ -157,7 +157,8 @@ final class BackupRun: Sendable {
 }
 
 extension LifecycleError {
-  static let interrupted = LifecycleError(
+  /// The work was asked to end before its snapshot was made.
+  public static let interrupted = LifecycleError(
     .interrupted, "the backup was interrupted: no snapshot was made",
     hint: "run it again: what is done already is not done twice")
 }

@@ -113,11 +113,12 @@ extension BackupWorker {
       ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
       try opened.flags() ?? 0 == 0
     else { return nil }
+    let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
     let entry = TreeEntry(
-      name: name, node: copied.stored.node, status: status,
-      attributes: try readAttributes(opened.attributes(of: name), path))
+      name: name, node: copied.stored.node, status: status, attributes: metadata.attributes)
     return ReadEntry(
       entry: entry, status: status,
-      isSettled: ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+      isSettled: metadata.isWhole
+        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
   }
 }

@@ -40,7 +40,8 @@ struct ContainerTargets {
     }
     // On its own device a container comes back under its own name.
     let old = record.uuid.map { ByteString($0) } ?? logical.instance
-    let uuid = request.isInPlace || logical.instance != nil ? old : nil
+    let own = request.isInPlace || logical.instance != nil ? old : nil
+    let uuid = record.revision.map { ByteString($0) } ?? own
     guard let place = request.device.place(forNew: logical, uuid: uuid) else { return nil }
     if let link = try danglingLink(at: place) {
       throw LifecycleError(
@@ -73,8 +74,10 @@ extension LogicalContainer {
   /// The name that tells it from others of one identifier.
   var name: LogicalName {
     switch self {
-    case .bundle(let name), .data(let name), .settings(let name), .extension(let name, _),
-      .group(let name), .folder(let name):
+    case .bundle(let name), .data(let name), .settings(let name), .revision(let name),
+      .systemData(let name), .systemRevision(let name), .oldRevision(let name, _),
+      .oldSystemRevision(let name, _), .extension(let name, _), .group(let name),
+      .folder(let name):
       name
     }
   }

@@ -117,9 +117,26 @@ public struct DeviceRestoreOperation {
         _ = try Folder.make(path: harbor, permissions: 0o700)
       } catch { throw LifecycleError(error) }
     }
-    return try RestoreOperation(
+    let report = try RestoreOperation(
       part.plan, from: reader, counters: counters, isStopping: isStopping
     ).run()
+    if part.fate == .make { try nameRevision(part) }
+    return report
+  }
+
+  /// Says of a snap's revision that was made that it is the one in use, where nothing says which is.
+  private func nameRevision(_ part: PlannedPart) throws {
+    guard case .revision = try? LogicalPath(part.path).place?.container,
+      let name = part.target.lastComponent
+    else { return }
+    let above = part.target.components.dropLast().map(\.bytes)
+    do throws(SystemError) {
+      let folder = try Folder.open(
+        path: ByteString("/").appending(ByteString(above.joined(separator: [UInt8(ascii: "/")]))))
+      if try folder.statusIfPresent("current") == nil {
+        try folder.createLink("current", to: name)
+      }
+    } catch { throw LifecycleError(error) }
   }
 }
 

@@ -21,6 +21,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private var marks: MarkReader
   /// How often the classifier has forgotten its states.
   var generation = 0
+  /// Whether the scan was asked to stop: nothing more is looked at.
+  private(set) var isDone = false
   /// Where the names that are asked for lie.
   var name = NameBuffer()
 
@@ -66,6 +68,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: State,
     descent: inout WalkDescent<State>
   ) {
+    isDone = isDone || options.isStopping()
+    if isDone { return }
     let bytes = batch.bytes
     if isRepository(batch, folder.folder) { return scan.exclude(state.folder) }
     var above = policy(of: state)

@@ -11,6 +11,8 @@ public struct DeviceScan: Sendable {
   public let policy: CompiledPolicy
   /// In the order of the containers' logical paths.
   public internal(set) var containers: [ContainerScan]
+  /// Whether it was asked to stop before everything was looked at: then it is good for nothing.
+  public let isInterrupted: Bool
 
   /// Scans a device's containers, or those that `isWanted` says.
   public static func run(
@@ -19,12 +21,13 @@ public struct DeviceScan: Sendable {
   ) -> DeviceScan {
     let wanted = device.containers.filter(isWanted)
     guard let first = wanted.first else {
-      return DeviceScan(device: device, policy: policy, containers: [])
+      return DeviceScan(device: device, policy: policy, containers: [], isInterrupted: false)
     }
     var scanner = ContainerScanner(policy, at: Host.now(), first, options)
     var containers: [ContainerScan] = []
-    for container in wanted { containers.append(scanner.run(container)) }
-    return DeviceScan(device: device, policy: policy, containers: containers)
+    for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
+    return DeviceScan(
+      device: device, policy: policy, containers: containers, isInterrupted: scanner.isDone)
   }
 }
 
@@ -36,14 +39,17 @@ public struct ScanOptions: Sendable {
   public var excluded: Set<FileIdentity>
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
+  /// Asked before each folder: whether the scan is to end early.
+  public var isStopping: @Sendable () -> Bool
 
   /// Makes options.
   public init(
     destination: Destination = Destination(), excluded: Set<FileIdentity> = [],
-    view: VerdictView = .keep
+    view: VerdictView = .keep, isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.destination = destination
     self.excluded = excluded
     self.view = view
+    self.isStopping = isStopping
   }
 }

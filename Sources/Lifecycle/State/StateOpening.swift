@@ -24,15 +24,17 @@ extension SourceState {
   ///   - cache: the folder of caches, as `Host.cacheFolder`.
   ///   - policy: the digest of the policy that classifies in this run.
   ///   - program: the program and its version.
+  ///   - lock: the source's lock, if the caller holds it.
   /// - Throws: `busy` when another run of the same source is going on.
   public static func open(
-    _ key: StateKey, in cache: ByteString?, policy: Digest, program: String
+    _ key: StateKey, in cache: ByteString?, policy: Digest, program: String,
+    under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {
       return .absent(key, policy, program, "there is no folder for caches")
     }
     do throws(SystemError) {
-      let place = try StatePlace(key, in: cache)
+      let place = try StatePlace(key, in: cache, under: lock)
       return SourceState(StateOpening(place, key, policy, program))
     } catch {
       if error.isBusy { throw .anotherRun(error) }
@@ -52,7 +54,7 @@ extension LifecycleError {
   static func anotherRun(_ error: SystemError) -> LifecycleError {
     LifecycleError(
       .busy, "cannot back up: another backup of the same source is going on (\(error.path))",
-      hint: "wait until it has ended")
+      hint: "wait until it has ended, or let it be waited for with '--lock-wait 10m'")
   }
 }
 

@@ -4,14 +4,19 @@ internal import SystemIO
 /// The folder of a source's state files, with the source's lock held.
 final class StatePlace: Sendable {
   let folder: Folder
-  private let lock: FileLock
+  /// Of this value's own; nothing when the caller holds one.
+  private let lock: FileLock?
+  private let callersLock: SourceLock?
 
-  /// Opens the folder, making it if need be, and takes the lock.
+  /// Opens the folder, making it if need be, and takes the lock unless the caller holds it.
   ///
   /// - Throws: an error for which `isBusy` holds when another run has it.
-  init(_ key: StateKey, in cache: ByteString) throws(SystemError) {
+  init(
+    _ key: StateKey, in cache: ByteString, under held: SourceLock? = nil
+  ) throws(SystemError) {
     folder = try Folder.make(path: key.folder(in: cache), permissions: 0o700)
-    lock = try FileLock(key.lock, in: folder)
+    lock = held == nil ? try FileLock(key.lock, in: folder) : nil
+    callersLock = held
   }
 
   /// The path of a file, for messages.

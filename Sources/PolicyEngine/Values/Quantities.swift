@@ -21,7 +21,7 @@ public enum Quantity {
   }
 
   /// Seconds of a span: `45s`, `30m`, `12h`, `31d`, `2w`.
-  static func seconds(_ text: String) -> Int64? {
+  public static func seconds(_ text: String) -> Int64? {
     guard let (number, unit) = split(text) else { return nil }
     let scale: Int64? =
       switch unit {

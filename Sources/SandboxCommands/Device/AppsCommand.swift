@@ -32,8 +32,15 @@ struct AppsCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let found = try device.find()
-    let device = found.stating(groupsOf: try policy.compile(for: found.layout))
+    for (number, choice) in try device.choices().enumerated() {
+      let found = try choice.find()
+      if number > 0, !output.json { try console.result("") }
+      try show(found.stating(groupsOf: try policy.compile(for: found.layout)), console)
+    }
+    return .done
+  }
+
+  private func show(_ device: Device, _ console: Console) throws {
     if output.json {
       try console.result(device.json)
     } else {
@@ -46,6 +53,5 @@ struct AppsCommand: SandboxCommand {
       console.note(
         "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")
     }
-    return .done
   }
 }

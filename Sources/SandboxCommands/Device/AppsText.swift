@@ -27,7 +27,7 @@ struct AppsText {
     parts.append(Sizes.count(device.apps.count, "app"))
     parts.append(Sizes.count(device.containers.count, "container"))
     let name = device.name.map { "\($0), " } ?? ""
-    return "device  \(name)\(device.root): \(parts.joined(separator: ", "))"
+    return "device  \(name)\(Paths.text(device.root)): \(parts.joined(separator: ", "))"
   }
 
   private func section(_ table: Table, _ console: Console) throws {

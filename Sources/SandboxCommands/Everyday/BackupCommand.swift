@@ -6,7 +6,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// `sandboxctl backup`: one snapshot of a device.
+/// `sandboxctl backup`: one snapshot of each device.
 struct BackupCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
@@ -20,13 +20,20 @@ struct BackupCommand: SandboxCommand {
         With --app only some apps are backed up, and 'latest' names their snapshot only where it is \
         asked for by the app.
 
+        Without --root this user's own apps are backed up: ~/.var/app, ~/snap, ~/Library/Containers, \
+        whichever exist, a snapshot each. Without any repository the user's own is made and used.
+
         Exit status 3 says that something the policy keeps could not be read; it is named, and \
         everything else is stored. 11 says that another backup of the same source is going on.
+
+        With --json each device's report is a line; with --verbose, too, each second a line before \
+        it tells how far the work is (event: progress).
 
         \(Examples.text([
           "sandboxctl backup --root device --repo repo",
           "sandboxctl backup --root device --repo repo --dry-run",
           "sandboxctl backup --layout folder --root device/data --repo repo",
+          "sandboxctl backup --root device --repo repo --quiet --lock-wait 10m",
         ]))
         """)
   }
@@ -52,6 +59,38 @@ struct BackupCommand: SandboxCommand {
       valueName: "size"))
   var keepFree: ByteSize?
 
+  @Option(
+    help: ArgumentHelp(
+      "How long to wait while another backup of the same source goes on, as 10m; else not.",
+      valueName: "time"))
+  var lockWait: TimeSpan?
+
+  @Option(
+    help: ArgumentHelp(
+      "How long busy databases are waited for at the end, all together, as 30s; else 10s.",
+      valueName: "time"))
+  var sqliteTimeout: TimeSpan?
+
+  @Option(
+    help: ArgumentHelp(
+      "How many files are read at a time, 1 to 256; else one for each processor.",
+      valueName: "number"))
+  var jobs: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "Write what became of it into a file for Prometheus' textfile collector.",
+      valueName: "file"),
+    completion: .file(extensions: ["prom"]))
+  var metrics: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Back up only then, and else end with 0: on-ac, while the machine has mains power.",
+      valueName: "state"),
+    completion: .list(PowerState.allCases.map(\.rawValue)))
+  var when: PowerState?
+
   @Flag(name: .shortAndLong, help: "Say what would be stored and store nothing.")
   var dryRun = false
 
@@ -61,66 +100,142 @@ struct BackupCommand: SandboxCommand {
   @Flag(help: "Make no snapshot when nothing changed since the last, and exit with 4.")
   var failIfUnchanged = false
 
+  @Flag(help: "Note in the snapshot that a schedule made it.")
+  var scheduled = false
+
+  @Flag(help: "Remind no more that the user's own repository is on the same disk as the data.")
+  var acceptSameDisk = false
+
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let device = try device.find()
-    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
-    let compiled = try policy.compile(for: device, output, console, also: patterns)
-    let found = device.stating(groupsOf: compiled)
-    let selection = try part.selection(of: found)
-    if dryRun { return try showPlan(plan(found, compiled, selection, excluding: []), console) }
-    let (repository, storage) = try repository.open()
-    let own = [try storage.identity()] + cacheIdentities
-    let counters = ProgressCounters()
-    let (plan, report) = try progress.run(counters, output) { isStopping in
-      let plan = self.plan(found, compiled, selection, excluding: Set(own))
-      var request = BackupRequest(
-        tags: tags, program: Version.text, cache: Host.cacheFolder,
-        keepFree: keepFree.map { UInt64($0.bytes) }, skipsUnchanged: failIfUnchanged,
-        isStopping: isStopping, counters: counters)
-      (request.scope, request.isPart) = (selection.scope, selection.isPart)
-      request.verifiesBundles = part.verifyBundles
-      return (plan, try BackupOperation(plan, to: repository, request).run())
+    if when == .onMains, !Host.isOnMainsPower() {
+      if !output.quiet { console.note("the machine runs on its battery: nothing is backed up now") }
+      return .done
     }
-    if output.json {
-      try console.result(report.json(plan))
-    } else {
-      try BackupText(plan, report).write(console, isQuiet: output.quiet)
+    guard let metrics, !dryRun else { return try backUp(console).status }
+    let record = BackupMetrics(file: ByteString(metrics))
+    do {
+      let (results, status) = try backUp(console)
+      record.write(results, status, console)
+      return status
+    } catch {
+      record.write([], Failure(error).status, console)
+      throw error
     }
-    return status(of: report)
   }
 
-  private func status(of report: BackupReport) -> ExitStatus {
-    if !report.isComplete || strict && !report.warnings.isEmpty { return .doneInPart }
-    return report.isUnchanged ? .nothingToDo : .done
+  private typealias Outcome = (results: [DeviceBackup.Result], status: ExitStatus)
+
+  private func backUp(_ console: Console) throws -> Outcome {
+    let jobs = try jobs.map(Self.checked)
+    let choices = try device.choices()
+    if dryRun { return ([], try showPlans(choices, console)) }
+    let found = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    // What is no device makes no repository.
+    if found.count == 1 { _ = try found[0].device.get() }
+    let place = try repository.place()
+    let (repository, storage) = try place.openOrMake()
+    let run = DeviceBackup(
+      command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
+    var results: [DeviceBackup.Result] = []
+    for (choice, device) in found {
+      results.append(try result(of: run, choice, device, isOnly: found.count == 1, console))
+    }
+    let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(run.storage) }
+    try tell(results, isOnSameDisk: isOnSameDisk, console)
+    return (results, ExitStatus.together(results.map(\.status)))
   }
 
-  /// The program's caches, which are never part of a backup.
-  private var cacheIdentities: [FileIdentity] {
-    guard let cache = Host.cacheFolder?.appending("sandboxctl"),
-      let identity = try? Folder.open(path: cache).status().identity
-    else { return [] }
-    return [identity]
+  private typealias FoundDevice = (choice: DeviceChoice, device: Result<Device, any Error>)
+
+  /// Those devices that have the apps which are asked for.
+  private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
+    if part.apps.isEmpty || found.count == 1 { return found }
+    let holders = found.filter { (try? part.selection(of: $0.device.get())) != nil }
+    if holders.isEmpty, let first = found.first { _ = try part.selection(of: first.device.get()) }
+    return holders
   }
 
-  private func plan(
-    _ device: Device, _ policy: CompiledPolicy, _ selection: AppSelection,
-    excluding: Set<FileIdentity>
-  ) -> BackupPlan {
-    let options = ScanOptions(
-      destination: Destination(isUnencrypted: true), excluded: excluding)
-    return BackupPlan.make(
-      DeviceScan.run(device, policy: policy, options: options, where: selection.has))
+  /// Backs one device up; where there are others a failure is told, and they follow all the same.
+  private func result(
+    of run: DeviceBackup, _ choice: DeviceChoice, _ found: Result<Device, any Error>,
+    isOnly: Bool, _ console: Console
+  ) throws -> DeviceBackup.Result {
+    do {
+      return try run.run(found.get(), again: choice.find, console)
+    } catch {
+      let failure = Failure(error)
+      if isOnly || failure.status == .interrupted { throw error }
+      console.failure(failure)
+      return DeviceBackup.Result(root: choice.root, done: nil, status: failure.status)
+    }
   }
 
-  private func showPlan(_ plan: BackupPlan, _ console: Console) throws -> ExitStatus {
-    if output.json {
-      try console.result(plan.json)
-    } else {
+  private func showPlans(_ choices: [DeviceChoice], _ console: Console) throws -> ExitStatus {
+    let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
+    for (number, device) in devices.enumerated() {
+      let found = try device.device.get()
+      let policy = try compile(for: found, console)
+      let plan = try progress.run(ProgressCounters(), output) { isStopping in
+        try self.plan(found, policy, excluding: [], isStopping)
+      }
+      if output.json {
+        try console.result(plan.json)
+        continue
+      }
+      if number > 0, !output.quiet { try console.result("") }
       try BackupText(plan, nil).write(console, isQuiet: output.quiet)
     }
     return .done
+  }
+
+  /// The report of each device, and after all what to do next.
+  private func tell(
+    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, _ console: Console
+  ) throws {
+    for (number, result) in results.enumerated() {
+      guard let (plan, report) = result.done else { continue }
+      if output.json {
+        try console.result(report.json(plan, isOnSameDisk: isOnSameDisk))
+        continue
+      }
+      if number > 0, !output.quiet { try console.result("") }
+      try BackupText(plan, report).write(console, isQuiet: output.quiet)
+    }
+    if output.json || output.quiet { return }
+    if isOnSameDisk, !acceptSameDisk {
+      console.note(
+        "this repository is on the same disk as the data; 'sandboxctl init /media/you/disk "
+          + "--plain' makes a better one")
+    }
+    let done = results.compactMap(\.done)
+    if let next = NextSteps(done, suffix: repository.suffix) { try console.result(next.line) }
+  }
+
+  func compile(for device: Device, _ console: Console) throws -> CompiledPolicy {
+    let patterns = excludeLargerThan.map { [CommandLinePattern.excludeLargerThan($0.bytes)] } ?? []
+    return try policy.compile(for: device, output, console, also: patterns)
+  }
+
+  func plan(
+    _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
+    _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> BackupPlan {
+    let options = ScanOptions(
+      destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
+    let device = device.stating(groupsOf: policy)
+    let selection = try part.selection(of: device)
+    let scan = DeviceScan.run(device, policy: policy, options: options, where: selection.has)
+    if scan.isInterrupted { throw LifecycleError.interrupted }
+    return BackupPlan.make(scan)
+  }
+
+  private static func checked(_ jobs: Int) throws -> Int {
+    guard (1...256).contains(jobs) else {
+      throw UsageError("'\(jobs)' is no number of jobs", hint: "give one from 1 to 256")
+    }
+    return jobs
   }
 }

@@ -6,7 +6,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// What a person is told of a backup: what was found, what is kept and left out of each app, what was
-/// stored, and what to do next.
+/// stored and what is amiss.
 struct BackupText {
   private let plan: BackupPlan
   private let report: BackupReport?
@@ -21,19 +21,19 @@ struct BackupText {
       try console.result(heading)
       for line in table.lines { try console.result("  " + line) }
       try console.result(summary)
+      if let databases { try console.result(databases) }
+      tellOfTheDevice(console)
     }
-    if !isQuiet { tellOfTheDevice(console) }
     guard let report else { return }
     for remark in report.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
     }
-    if !isQuiet {
-      for remark in report.warnings { console.note("\(remark.path): \(remark.remark)") }
-      for remark in report.remarks { console.note(remark) }
-      if let id = report.snapshot?.id.hex.prefix(8) {
-        try console.result("next: sandboxctl ls \(id)     sandboxctl restore \(id) --to DIR")
-      }
+    if isQuiet { return }
+    let told = Set(report.databasesAsTheyStood.map(\.path))
+    for remark in report.warnings where !told.contains(remark.path) {
+      console.note("\(remark.path): \(remark.remark)")
     }
+    for remark in report.remarks { console.note(remark) }
   }
 
   /// What a person has to know of the way to the data: links and mounts that were followed, and what
@@ -50,9 +50,10 @@ struct BackupText {
 
   private var heading: String {
     let device = plan.device
-    let name = device.name ?? device.root
+    let user = Host.userName(Host.userID) ?? "\(Host.userID)"
+    let name = device.name ?? ByteString("\(user)@\(Host.name)")
     let apps = device.layout == .folder ? "" : ": \(Sizes.count(device.apps.count, "app"))"
-    return "device  \(name), \(device.layout.rawValue), policy \(plan.policy.name)\(apps)"
+    return "device  \(name), \(device.layout.rawValue), \(Paths.text(device.root))\(apps)"
   }
 
   private var table: Table {
@@ -61,10 +62,8 @@ struct BackupText {
       ("leaves out", .left),
     ])
     for owner in plan.summaries {
-      let left = owner.leftOut.filter { $0.totals.bytes > 0 }
-        .map { "\(Sizes.text($0.totals.bytes)) \($0.dataClass.rawValue)" }
       table.add([
-        Self.name(owner.path), Sizes.text(owner.kept.bytes), left.joined(separator: ", "),
+        Self.name(owner.path), Sizes.text(owner.kept.bytes), plan.reasonText(owner),
       ])
     }
     return table
@@ -87,5 +86,73 @@ struct BackupText {
     return "\(isFirst ? "first backup" : "backup"): \(Sizes.text(report.bytes)) in "
       + "\(Sizes.count(report.files, "file")) -> \(Sizes.text(report.storedBytes)) stored "
       + "in \(Times.duration(report.seconds))   snapshot \(id)"
+  }
+
+  /// "2 databases taken as they stood (in use, locked): org.chromium.Chromium …"
+  private var databases: String? {
+    let databases = report?.databasesAsTheyStood ?? []
+    guard !databases.isEmpty else { return nil }
+    var owners: [String] = []
+    for database in databases {
+      let owner = Self.name(ByteString(components: database.path.components.prefix(2)))
+      if !owners.contains(owner) { owners.append(owner) }
+    }
+    let more = owners.count > Self.shownOwners ? " …" : ""
+    let stood = databases.count == 1 ? "as it stood" : "as they stood"
+    let id = report?.snapshot.map { "   sandboxctl snapshots show \($0.id.hex.prefix(8))" } ?? ""
+    return "\(Sizes.count(databases.count, "database")) taken \(stood) (in use, locked): "
+      + owners.prefix(Self.shownOwners).joined(separator: ", ") + more + id
+  }
+
+  private static let shownOwners = 3
+}
+
+extension ByteString {
+  fileprivate init(components: some Collection<ByteString>) {
+    self.init(components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+}
+
+extension BackupPlan {
+  /// What is left out of an app, by the largest reason: `1.1 GiB cache`, `212 GiB downloaded
+  /// (steamapps/common), 2.0 MiB more`; and on which disk the app lies when it is not with the
+  /// others.
+  func reasonText(_ owner: OwnerSummary) -> String {
+    var parts: [String] = []
+    let left = owner.leftOut.filter { $0.totals.bytes > 0 }
+    if let largest = left.first {
+      let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
+      parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
+      let rest = left.dropFirst().reduce(0) { $0 + $1.totals.bytes }
+      if rest > 0 { parts.append("\(Sizes.text(rest)) more") }
+    }
+    if let elsewhere = elsewhere(owner.path) { parts.append("on \(elsewhere)") }
+    return parts.joined(separator: ", ")
+  }
+
+  /// The end of the path of the largest folder that is left out in a class, where the class alone
+  /// does not tell where it lies.
+  private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
+    if dataClass == .cache || dataClass == .temporary { return nil }
+    let folders = leftOut.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
+    for folder in folders {
+      guard let scan = scans.first(where: { folder.path.isWithin($0.container.logicalPrefix) })
+      else { continue }
+      let path = folder.path.components.dropFirst(scan.container.logicalPrefix.components.count)
+      guard let index = scan.index(of: ByteString(components: path)), index > 0,
+        scan.entries[index].verdicts.keep.dataClass == dataClass
+      else { continue }
+      return ByteString(components: path.suffix(2)).description
+    }
+    return nil
+  }
+
+  /// Where a container of the app lies when it was reached by a link out of the device.
+  private func elsewhere(_ owner: ByteString) -> String? {
+    let container = scans.lazy.map(\.container).first { container in
+      container.logicalPrefix.isWithin(owner) && !container.path.isAbsolute
+        && !container.absolutePath.isWithin(device.root)
+    }
+    return container.map { Paths.text($0.absolutePath) }
   }
 }

@@ -94,9 +94,13 @@ extension RestoreCommand {
     return device
   }
 
-  /// Where Flatpak has not been used yet its folder is made: there is nothing else to a device of it.
+  /// Where Flatpak or snap has not been used yet its folder is made: there is nothing else to a device
+  /// of it.
   private func makeRoot(_ root: ByteString, _ layout: Layout) throws {
-    guard layout == .flatpak, root.components.suffix(2) == [".var", "app"], !dryRun else { return }
+    let isFolder =
+      layout == .flatpak && root.components.suffix(2) == [".var", "app"]
+      || layout == .snap && root.lastComponent == "snap"
+    guard isFolder, !dryRun else { return }
     do throws(SystemError) {
       _ = try Folder.make(path: root)
     } catch { throw LifecycleError(error) }

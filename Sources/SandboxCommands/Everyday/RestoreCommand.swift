@@ -56,7 +56,8 @@ struct RestoreCommand: SandboxCommand {
       "The snapshot and a path in it, or a path of the device.", valueName: "snap[:path]"))
   var what: String
 
-  @Option(help: ArgumentHelp("What PATH is to become.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp("What PATH is to become.", valueName: "dir"), completion: .directory)
   var to: String?
 
   @OptionGroup var part: RestorePartOptions

@@ -49,7 +49,8 @@ struct RestoreMergeOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "What gives way where something is there: if-changed, if-newer, always or never.",
-      valueName: "mode"))
+      valueName: "mode"),
+    completion: .list(OverwriteMode.allCases.map(\.rawValue)))
   var overwrite: String?
 
   @Flag(help: "Remove what is there and the snapshot lacks.")

@@ -4,28 +4,36 @@ internal import SystemIO
 
 /// Which device a command works on.
 struct DeviceOptions: ParsableArguments {
-  @Option(help: ArgumentHelp("The folder that the device lies in.", valueName: "dir"))
+  @Option(
+    help: ArgumentHelp(
+      "The folder that the device lies in; else this user's own apps.", valueName: "dir"),
+    completion: .directory)
   var root: String?
 
   @Option(
     help: ArgumentHelp(
       "How the platform lays out its apps: coresimulator, flatpak, macos, snap or folder; found by looking.",
-      valueName: "layout"))
+      valueName: "layout"),
+    completion: .list(Layout.allCases.map(\.rawValue)))
   var layout: String?
 
-  /// Finds the device: at `--root`, or else this user's own.
+  /// Finds the one device: at `--root`, or else this user's own.
   func find() throws -> Device {
-    if let root {
-      return try Device.find(root: ByteString(root), layout: try chosenLayout())
+    let choices = try choices()
+    guard choices.count == 1 else {
+      let layouts = choices.compactMap(\.layout).map { "'--layout \($0.rawValue)'" }
+      throw UsageError(
+        "you have \(choices.count) devices: it is not clear which is meant",
+        hint: "choose by \(layouts.joined(separator: " or ")), or name one with '--root DIR'")
     }
-    guard let home = Host.environment("HOME") else {
-      throw UsageError("there is no device to work on: HOME is not set", hint: Self.hint)
-    }
-    let own = home.appending(".var/app")
-    guard (try? Folder.open(path: own)) != nil else {
-      throw LifecycleFailure.noDevice(home, Self.hint)
-    }
-    return try Device.find(root: own, layout: try chosenLayout() ?? .flatpak)
+    return try choices[0].find()
+  }
+
+  /// The device at `--root`, or else all of this user's own.
+  func choices() throws -> [DeviceChoice] {
+    let layout = try chosenLayout()
+    if let root { return [DeviceChoice(root: ByteString(root), layout: layout)] }
+    return try OwnDevice.present(layout: layout)
   }
 
   /// The layout that is named, nil when none is.
@@ -37,9 +45,4 @@ struct DeviceOptions: ParsableArguments {
     }
     return known
   }
-
-  private static let hint = """
-    name one with '--root DIR', keep any folder with '--layout folder --root DIR', or make one to \
-    try with 'sandboxctl sample DIR'
-    """
 }

@@ -4,12 +4,6 @@ internal import SystemIO
 
 /// Failures that only a command line can have.
 enum LifecycleFailure {
-  /// The user has no device of their own.
-  static func noDevice(_ home: ByteString, _ hint: String) -> LifecycleError {
-    LifecycleError(
-      .failed, "there is no device to work on: '\(home)' has no '.var/app'", hint: hint)
-  }
-
   /// A logical path of a container that the device does not have.
   static func noContainer(_ path: ByteString) -> LifecycleError {
     LifecycleError(

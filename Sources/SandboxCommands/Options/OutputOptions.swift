@@ -7,6 +7,11 @@ struct OutputOptions: ParsableArguments {
 
   @Flag(name: .shortAndLong, help: "Leave out notes and summaries; results stay.")
   var quiet = false
+
+  @Option(
+    help: ArgumentHelp(
+      "Take this profile's options from the configuration file.", valueName: "name"))
+  var profile: String?
 }
 
 /// A request that does not make sense as it is: exit status 2.

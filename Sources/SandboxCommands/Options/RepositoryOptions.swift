@@ -7,26 +7,69 @@ internal import SystemIO
 struct RepositoryOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The repository; else $SANDBOXCTL_REPOSITORY, else the user's own.", valueName: "repo"))
+      "The repository; else $SANDBOXCTL_REPOSITORY, the configuration's, the user's own.",
+      valueName: "repo"),
+    completion: .directory)
   var repo: String?
 
-  /// The repository's path: the option's, the environment's, or the default in the user's data.
-  func path() throws -> ByteString {
-    if let repo { return ByteString(repo) }
-    if let named = Host.environment("SANDBOXCTL_REPOSITORY") { return named }
-    if let data = Host.environment("XDG_DATA_HOME") {
-      return data.appending("sandboxctl/repository")
+  /// The configuration's, which the environment overrides.
+  @Option(help: .hidden)
+  var configuredRepo: String?
+
+  /// Finds out which repository is meant.
+  func place() throws -> RepositoryPlace {
+    if let repo { return RepositoryPlace(path: ByteString(repo), isStandard: false) }
+    if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
+      return RepositoryPlace(path: named, isStandard: false)
     }
-    guard let home = Host.environment("HOME") else {
+    if let configuredRepo {
+      return RepositoryPlace(path: ByteString(configuredRepo), isStandard: false)
+    }
+    guard let standard = RepositoryPlace.standard else {
       throw UsageError("there is no repository to work on", hint: "name one with '--repo DIR'")
     }
-    return home.appending(".local/share/sandboxctl/repository")
+    return standard
   }
 
   /// Opens it.
+  func open() throws -> (repository: Repository, storage: LocalStorage) { try place().open() }
+
+  /// What a command that is suggested needs, so that it works on the same repository.
+  var suffix: String { repo.map { " --repo \(ShellWord.text($0))" } ?? "" }
+}
+
+/// Where a repository is looked for.
+struct RepositoryPlace {
+  let path: ByteString
+  /// Whether nobody chose it: it is the user's own, which the first backup makes.
+  let isStandard: Bool
+
+  /// The user's own repository, in the folder of the user's data; nil where the environment names
+  /// none.
+  static var standard: RepositoryPlace? {
+    Host.dataFolder.map {
+      RepositoryPlace(path: $0.appending("sandboxctl/repository"), isStandard: true)
+    }
+  }
+
+  /// Opens the repository.
   func open() throws -> (repository: Repository, storage: LocalStorage) {
-    let storage = try LocalStorage(path: try path())
+    let storage = try LocalStorage(path: path)
     return (try Repository.open(storage), storage)
+  }
+
+  /// Opens the repository; where it is the user's own and not there yet, it is made: plain, and for
+  /// nobody else to read (mode 0700).
+  func openOrMake() throws -> (repository: Repository, storage: LocalStorage) {
+    do {
+      return try open()
+    } catch let error as StoreError {
+      guard error.code == .noRepository, isStandard else { throw error }
+      let storage = try LocalStorage.create(path: path)
+      // What is there and no repository is named as such, and not made to one.
+      guard try storage.list(.root).isEmpty else { throw error }
+      return (try Repository.create(in: storage, program: Version.text), storage)
+    }
   }
 }
 

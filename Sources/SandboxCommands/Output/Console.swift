@@ -7,11 +7,11 @@ internal import SystemIO
 /// there is nowhere left to tell of them.
 final class Console {
   /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
-  private let isJSON: Bool
+  var isJSON = false
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
-
-  init(asJSON: Bool) { isJSON = asJSON }
+  /// What went wrong with standard output while something was said.
+  private var outputError: SystemError?
 
   /// Writes a line of the result.
   func result(_ line: String) throws { try output.write(line + "\n") }
@@ -33,21 +33,35 @@ final class Console {
 
   private func say(_ text: String, as name: String, after prefix: String) {
     let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text
-    try? errors.write(line + "\n")
+    say(line + "\n")
   }
 
   /// Tells of a failure.
   func failure(_ failure: Failure) {
     if isJSON {
-      try? errors.write(failure.json.compact + "\n")
+      say(failure.json.compact + "\n")
     } else {
-      try? errors.write("sandboxctl: error: \(failure.message)\n")
-      if let hint = failure.hint { try? errors.write("sandboxctl: hint: \(hint)\n") }
+      let hint = failure.hint.map { "sandboxctl: hint: \($0)\n" }
+      say("sandboxctl: error: \(failure.message)\n" + (hint ?? ""))
     }
+  }
+
+  /// Says something after all results before it, so that a person who sees both reads them in the
+  /// order in which they came.
+  private func say(_ text: String) {
+    do throws(SystemError) {
+      try output.flush()
+    } catch { outputError = outputError ?? error }
+    try? errors.write(text)
+    try? errors.flush()
   }
 
   /// Writes what has gathered.
   func flush() throws {
+    if let outputError {
+      self.outputError = nil
+      throw outputError
+    }
     try output.flush()
     try errors.flush()
   }

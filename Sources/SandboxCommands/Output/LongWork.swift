@@ -7,7 +7,7 @@ internal import SystemIO
 struct ProgressOptions: ParsableArguments {
   @Flag(
     name: .shortAndLong,
-    help: "Without a terminal, say each minute how far it is.")
+    help: "Without a terminal, say each minute how far it is; with --json, each second.")
   var verbose = false
 
   /// Runs work that takes long: it shows how far it is and ends early when a signal asks it to.
@@ -23,7 +23,8 @@ struct ProgressOptions: ParsableArguments {
   }
 
   private func manner(_ output: OutputOptions) -> ProgressDisplay.Manner {
-    if output.quiet || output.json { return .onRequest }
+    if output.json { return verbose ? .events : .onRequest }
+    if output.quiet { return .onRequest }
     let isDumb = Host.environment("TERM").map { $0 == "dumb" } ?? true
     if StandardStream.errors().isTerminal, !isDumb { return .line }
     return verbose ? .eachMinute : .onRequest

@@ -1,10 +1,11 @@
+internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
 /// Shows on standard error how far an operation is, by a thread of its own, till it is ended.
 ///
 /// On a terminal one line is drawn over and over, at most ten times a second; elsewhere a line is
-/// written each minute if that is wanted. SIGUSR1 writes a line once, wherever. Whoever writes to
+/// written each minute if that is wanted, or to standard output each second an event in JSON. SIGUSR1 writes a line once, wherever. Whoever writes to
 /// standard error besides ends the display first.
 final class ProgressDisplay {
   private let thread: Workers
@@ -14,6 +15,8 @@ final class ProgressDisplay {
   enum Manner: Sendable {
     case line
     case eachMinute
+    /// A line of JSON on standard output, each second.
+    case events
     /// Only when it is asked for.
     case onRequest
   }
@@ -44,6 +47,7 @@ final class ProgressDisplay {
 /// What the display's thread does.
 private struct ProgressDrawing {
   private let errors = StandardStream.errors()
+  private let output = StandardStream.output()
   private let manner: ProgressDisplay.Manner
   private var text = ProgressText()
   private var isDrawn = false
@@ -52,12 +56,14 @@ private struct ProgressDrawing {
   /// Seconds between two looks.
   private static let interval = 0.1
   private static let minute = 60.0
+  private static let second = 1.0
 
   init(_ manner: ProgressDisplay.Manner, _ counters: ProgressCounters) {
     // A terminal that does not say how wide it is cannot be drawn on.
     self.manner = manner == .line && (errors.columns ?? 0) < 20 ? .onRequest : manner
     next = Host.monotonicSeconds() + Self.interval
     if manner == .eachMinute { next += Self.minute }
+    if manner == .events { next += Self.second }
     text.take(counters.progress, at: Host.monotonicSeconds())
   }
 
@@ -78,10 +84,14 @@ private struct ProgressDrawing {
   private mutating func show() {
     let now = Host.monotonicSeconds()
     guard manner != .onRequest, now >= next else { return }
-    if manner == .line {
+    switch manner {
+    case .line:
       next = now + Self.interval
       draw()
-    } else {
+    case .events:
+      next = now + Self.second
+      tell()
+    case .eachMinute, .onRequest:
       next = now + Self.minute
       write(text.line)
     }
@@ -92,6 +102,13 @@ private struct ProgressDrawing {
     guard let columns = errors.columns else { return }
     put("\r\(text.line(columns: columns - 1))\u{1B}[K")
     isDrawn = true
+  }
+
+  /// Writes an event in one call, so that it stands on a line of its own. Where standard output is
+  /// gone the result will say so.
+  private func tell() {
+    try? output.write(text.progress.json.compact + "\n")
+    try? output.flush()
   }
 
   private mutating func write(_ line: String) {
@@ -108,5 +125,21 @@ private struct ProgressDrawing {
   private func put(_ text: String) {
     try? errors.write(text)
     try? errors.flush()
+  }
+}
+
+extension ProgressState {
+  /// How far the work is, as a line of `--json --verbose` tells it.
+  fileprivate var json: JSON {
+    var members: [JSON.Member] = [
+      JSON.Member("event", "progress"),
+      JSON.Member("files_done", .integer(Int64(filesDone))),
+      JSON.Member("files_to_do", .integer(Int64(filesToDo))),
+      JSON.Member("bytes_done", .integer(Int64(clamping: bytesDone))),
+      JSON.Member("bytes_to_do", .integer(Int64(clamping: bytesToDo))),
+      JSON.Member("problems", .integer(Int64(problems))),
+    ]
+    if !inHand.isEmpty { members += JSON.path(inHand, named: "in_hand") }
+    return .object(members)
   }
 }

@@ -64,7 +64,7 @@ extension LeftOut {
 
 extension BackupReport {
   /// The report as `backup --json` tells it.
-  func json(_ plan: BackupPlan) -> JSON {
+  func json(_ plan: BackupPlan, isOnSameDisk: Bool) -> JSON {
     [
       "snapshot": snapshot.map { .string($0.id.hex) } ?? .null,
       "parent": snapshot?.snapshot.parent.map { .string($0.hex) } ?? .null,
@@ -75,7 +75,8 @@ extension BackupReport {
       "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
       "seconds": .double(seconds), "unreadable": .array(unreadable.map(\.json)),
       "warnings": .array(warnings.map(\.json)),
-      "remarks": .array(remarks.map { .string($0) }), "plan": plan.json,
+      "remarks": .array(remarks.map { .string($0) }), "same_disk": .bool(isOnSameDisk),
+      "plan": plan.json,
     ]
   }
 }

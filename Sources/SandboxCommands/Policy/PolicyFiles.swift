@@ -9,8 +9,8 @@ enum PolicyFiles {
   static func library(extra: [String], drafts: [String] = []) throws -> PolicyLibrary {
     var sources = builtin
     sources += try folder("/etc/sandboxctl/policies", .system)
-    if let config = userConfiguration {
-      sources += try folder(config.appending("policies"), .user)
+    if let config = Host.configurationFolder {
+      sources += try folder(config.appending("sandboxctl/policies"), .user)
     }
     sources += try extra.map { try file(ByteString($0), .commandLine) }
     return PolicyLibrary(
@@ -30,11 +30,6 @@ enum PolicyFiles {
     let limit = PolicySource.maximumSize
     let bytes = try file.readAll(limit: limit) ?? file.read(count: limit + 1, at: 0)
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
-  }
-
-  private static var userConfiguration: ByteString? {
-    if let config = Host.environment("XDG_CONFIG_HOME") { return config.appending("sandboxctl") }
-    return Host.environment("HOME")?.appending(".config/sandboxctl")
   }
 
   private static func folder(_ path: ByteString, _ origin: PolicyOrigin) throws -> [PolicySource] {

@@ -14,16 +14,15 @@ public struct ContainerPlace: Hashable, Sendable {
 extension Device {
   /// Where the layout has a container that the device lacks; nil where it can have none of the kind.
   ///
-  /// - Parameter uuid: the name of its folder, where the layout names folders so; a new one unless
-  ///   given.
+  /// - Parameter uuid: the name of its folder, where the layout names folders so, or the number of a
+  ///   snap's revision; a new UUID unless given.
   public func place(forNew container: LogicalContainer, uuid: ByteString? = nil) -> ContainerPlace?
   {
     switch layout {
     case .coreSimulator: simulatorPlace(forNew: container.kind, uuid ?? Self.newUUID())
     case .flatpak: flatpakPlace(forNew: container)
-    // Only the platform's own program makes these as the platform wants them, when it installs the
-    // app or the app first runs; till then data waits.
-    case .macOS, .snap: nil
+    case .macOS: desktopPlace(forNew: container)
+    case .snap: snapPlace(forNew: container, revision: uuid)
     case .folder: nil
     }
   }
@@ -61,6 +60,34 @@ extension Device {
       }
     return family.map {
       ContainerPlace(parent: root.appending(base).appending($0), name: name)
+    }
+  }
+
+  /// Containers of macOS are named after what they are of; a bundle comes with its installation.
+  private func desktopPlace(forNew container: LogicalContainer) -> ContainerPlace? {
+    let library = root.appending("Library")
+    switch container {
+    case .data(let name), .extension(let name, _):
+      return ContainerPlace(
+        parent: library.appending("Containers").appending(name.identifier), name: "Data")
+    case .group(let name):
+      return ContainerPlace(
+        parent: library.appending("Group Containers"), name: name.identifier)
+    default: return nil
+    }
+  }
+
+  /// The user's data of a snap; the system's is for snapd to bring back, and old revisions are in no
+  /// backup.
+  private func snapPlace(
+    forNew container: LogicalContainer, revision: ByteString?
+  ) -> ContainerPlace? {
+    switch container {
+    case .data(let app):
+      ContainerPlace(parent: root.appending(app.identifier), name: "common")
+    case .revision(let app):
+      revision.map { ContainerPlace(parent: root.appending(app.identifier), name: $0) }
+    default: nil
     }
   }
 

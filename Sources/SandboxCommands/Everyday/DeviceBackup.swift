@@ -1,0 +1,88 @@
+internal import ArchiveStore
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// The backup of one device after another to one repository.
+struct DeviceBackup {
+  let command: BackupCommand
+  let repository: Repository
+  /// The repository's folder, which is never part of a backup.
+  let storage: FileIdentity
+  let jobs: Int?
+
+  /// What became of one device.
+  struct Result {
+    let root: ByteString
+    /// What was to be stored and what was; nil when it failed.
+    let done: (plan: BackupPlan, report: BackupReport)?
+    let status: ExitStatus
+
+    /// Whether the device lies on the disk of a folder, as far as the system tells disks apart.
+    func isOnDisk(_ folder: FileIdentity) -> Bool {
+      (try? Folder.open(path: root).status().identity.device) == folder.device
+    }
+  }
+
+  /// Backs a device up; it is looked at `again` when another run was waited for.
+  func run(
+    _ found: Device, again: () throws -> Device, _ console: Console
+  ) throws -> Result {
+    let policy = try command.compile(for: found, console)
+    let counters = ProgressCounters()
+    let (plan, report) = try command.progress.run(counters, command.output) { isStopping in
+      let lock = try SourceLock.take(
+        for: found, in: repository, cache: Host.cacheFolder,
+        waiting: command.lockWait?.seconds ?? 0, isStopping: isStopping)
+      let found = lock?.hasWaited == true ? try again() : found
+      let own = Set([storage] + cacheIdentities)
+      let plan = try command.plan(found, policy, excluding: own, isStopping)
+      let selection = try command.part.selection(of: plan.device)
+      let request = request(lock, selection, counters, isStopping)
+      return (plan, try BackupOperation(plan, to: repository, request).run())
+    }
+    return Result(root: plan.device.root, done: (plan, report), status: status(of: report))
+  }
+
+  private func request(
+    _ lock: SourceLock?, _ selection: AppSelection, _ counters: ProgressCounters,
+    _ isStopping: @escaping @Sendable () -> Bool
+  ) -> BackupRequest {
+    var request = BackupRequest(
+      reason: command.scheduled ? .scheduled : .manual, tags: command.tags, program: Version.text,
+      cache: Host.cacheFolder, keepFree: command.keepFree.map { UInt64($0.bytes) },
+      skipsUnchanged: command.failIfUnchanged, isStopping: isStopping, counters: counters)
+    if let jobs { request.workers = jobs }
+    if let timeout = command.sqliteTimeout { request.databaseTimeout = timeout.seconds }
+    request.lock = lock
+    (request.scope, request.isPart) = (selection.scope, selection.isPart)
+    request.verifiesBundles = command.part.verifyBundles
+    return request
+  }
+
+  private func status(of report: BackupReport) -> ExitStatus {
+    if !report.isComplete || command.strict && !report.warnings.isEmpty { return .doneInPart }
+    return report.isUnchanged ? .nothingToDo : .done
+  }
+
+  /// The program's caches, which are never part of a backup.
+  private var cacheIdentities: [FileIdentity] {
+    guard let cache = Host.cacheFolder?.appending("sandboxctl"),
+      let identity = try? Folder.open(path: cache).status().identity
+    else { return [] }
+    return [identity]
+  }
+}
+
+extension ExitStatus {
+  /// The one that tells of several parts of a run: the worst of them; that nothing was to be done
+  /// only when that holds for all.
+  static func together(_ parts: [ExitStatus]) -> ExitStatus {
+    let byWeight: [ExitStatus] = [
+      .interrupted, .damaged, .failed, .busy, .noRepository, .wrongUsage, .doneInPart, .goalNotMet,
+      .done, .nothingToDo,
+    ]
+    return byWeight.first { parts.contains($0) } ?? .done
+  }
+}

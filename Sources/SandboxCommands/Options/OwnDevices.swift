@@ -1,0 +1,64 @@
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+/// The devices that a user has without naming any: the folders in which platforms keep the apps' data
+/// of a user.
+struct OwnDevice {
+  /// Where it lies in the home folder.
+  let place: ByteString
+  let layout: Layout
+
+  /// The places of all layouts that this program knows.
+  static let all: [OwnDevice] = [
+    (".var/app", "flatpak"), ("snap", "snap"), ("Library/Containers", "macos"),
+  ].compactMap { place, name in
+    Layout(rawValue: name).map { OwnDevice(place: ByteString(place), layout: $0) }
+  }
+
+  /// Those that exist, or the one of a layout.
+  ///
+  /// - Throws: `failed` when there is none, with what to do about it.
+  static func present(layout: Layout?) throws -> [DeviceChoice] {
+    guard let home = Host.environment("HOME") else {
+      throw UsageError("there is no device to work on: HOME is not set", hint: hint)
+    }
+    let wanted = all.filter { layout == nil || $0.layout == layout }
+    if wanted.isEmpty, let layout {
+      throw UsageError(
+        "there is no device to work on: no user has an own one of the layout '\(layout.rawValue)'",
+        hint: hint)
+    }
+    let present = wanted.map { DeviceChoice(root: home.appending($0.place), layout: $0.layout) }
+      .filter(\.isPresent)
+    guard !present.isEmpty else {
+      let places = wanted.map { "'\($0.place)'" }.joined(separator: ", ")
+      throw LifecycleError(
+        .failed, "there is no device to work on: '\(home)' has no \(places)", hint: hint)
+    }
+    return present
+  }
+
+  private static let hint = """
+    name one with '--root DIR', keep any folder with '--layout folder --root DIR', or make one to \
+    try with 'sandboxctl sample DIR'
+    """
+}
+
+/// A device that is meant, before it is looked at.
+struct DeviceChoice {
+  let root: ByteString
+  /// Found by looking when it is not said.
+  let layout: Layout?
+
+  /// Looks at it.
+  func find() throws -> Device { try Device.find(root: root, layout: layout) }
+
+  /// Whether there is something: a folder that cannot be opened is there.
+  fileprivate var isPresent: Bool {
+    do throws(SystemError) {
+      _ = try Folder.open(path: root)
+      return true
+    } catch { return !error.isMissing }
+  }
+}

@@ -1,0 +1,27 @@
+extension Host {
+  /// Whether the machine has mains power, as far as the kernel tells: a supply of the type `Mains` or
+  /// `USB` is online, or no battery is discharging (systemd's rule for ConditionACPower).
+  ///
+  /// - Parameter supplies: the kernel's folder of power supplies (`Documentation/ABI/testing/
+  ///   sysfs-class-power`).
+  public static func isOnMainsPower(
+    supplies: ByteString = "/sys/class/power_supply"
+  ) -> Bool {
+    guard let folder = try? Folder.open(path: supplies), let names = try? folder.names() else {
+      return true
+    }
+    func value(_ name: ByteString, _ key: ByteString) -> String {
+      let path = supplies.appending(name).appending(key)
+      let bytes = try? Descriptor.open(path: path).readAll(limit: 4096)
+      return String(decoding: (bytes ?? []).prefix { $0 != UInt8(ascii: "\n") }, as: UTF8.self)
+    }
+    let isOnline = names.contains { name in
+      ["Mains", "USB"].contains(value(name, "type")) && value(name, "online") == "1"
+    }
+    if isOnline { return true }
+    return !names.contains { name in
+      value(name, "type") == "Battery" && value(name, "scope") != "Device"
+        && value(name, "status") == "Discharging"
+    }
+  }
+}

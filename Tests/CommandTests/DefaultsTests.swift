@@ -1,0 +1,128 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `sandboxctl backup` alone: the user's own devices and repository, from a bare home.
+@Suite struct DefaultsTests {
+  private let cli: CommandLine
+
+  init() throws { cli = try CommandLine() }
+
+  private static let repository = "home/.local/share/sandboxctl/repository"
+  private static let note = "note: this repository is on the same disk as the data; "
+
+  private func makeApps() throws {
+    let apps: ByteString = "home/.var/app"
+    for (path, size) in [
+      ("org.example.Browser/data/bookmarks", 300), ("org.example.Browser/cache/pages", 90_000),
+      ("org.example.Browser/data/Trash/files/old", 2_000),
+      ("org.example.Games/config/settings", 40),
+      ("org.example.Games/data/Steam/steamapps/common/game", 2_000_000),
+    ] as [(ByteString, Int)] {
+      try cli.folder.write([UInt8](repeating: 7, count: size), at: apps.appending(path))
+    }
+    for app: ByteString in ["org.example.Browser", "org.example.Games"] {
+      for folder: ByteString in ["data", "config", "cache"] {
+        _ = try Folder.make(path: cli.folder.path(apps).appending(app).appending(folder))
+      }
+    }
+  }
+
+  @Test func withoutADeviceNothingIsMade() throws {
+    let outcome = try cli.run("backup")
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("there is no device to work on"))
+    for hint in ["--root DIR", "--layout folder", "sandboxctl sample DIR"] {
+      #expect(outcome.errors.contains(hint), "\(outcome.errors)")
+    }
+    #expect(try cli.run("backup --root nowhere").code == 1)
+    #expect(try cli.folder.folder.folder("home").names().isEmpty)
+  }
+
+  @Test func theFirstBackupMakesTheUsersOwnRepository() throws {
+    try makeApps()
+    let first = try cli.run("backup")
+    #expect(first.code == 0, "\(first.errors)")
+    #expect(first.errors.hasPrefix(Self.note), "\(first.errors)")
+    let made = try Folder.open(path: cli.folder.path(ByteString(Self.repository)))
+    #expect(try made.status().permissions == 0o700)
+    #expect(try cli.succeed("ls latest:Browser/data").contains("bookmarks"))
+    // Each run says it, but not one that is to be quiet.
+    #expect(try cli.run("backup").errors.hasPrefix(Self.note))
+    let quiet = try cli.run("backup --quiet")
+    #expect(quiet.code == 0 && quiet.output.isEmpty && quiet.errors.isEmpty)
+    #expect(try cli.json("backup --json")["same_disk"] as? Bool == true)
+    _ = try cli.succeed("init --accept-same-disk")
+    #expect(try cli.run("backup").errors.isEmpty)
+    #expect(try cli.snapshots(Self.repository).count == 5)
+    _ = try cli.succeed("check --read-data")
+  }
+
+  @Test func aRepositoryThatSomebodyChoseIsNotMade() throws {
+    try makeApps()
+    for line in ["backup --repo none", "backup --repo /nowhere/else"] {
+      #expect(try cli.run(line).code == 10)
+    }
+    let environment = ["SANDBOXCTL_REPOSITORY": cli.folder.string + "/none"]
+    #expect(try cli.run(["backup"], environment: environment).code == 10)
+    // What is in the own one's place and is none is left alone.
+    try cli.folder.write("mine", at: ByteString(Self.repository + "/letter"))
+    let outcome = try cli.run("backup")
+    #expect(outcome.code == 10)
+    #expect(try cli.folder.read(ByteString(Self.repository + "/letter")) == Array("mine".utf8))
+    #expect(
+      try Folder.open(path: cli.folder.path(ByteString(Self.repository))).names() == ["letter"])
+  }
+
+  @Test func anotherDisksRepositoryIsNotRemindedOf() throws {
+    guard try Mount.isPermitted() else { return }
+    try makeApps()
+    let disk = try Mount(on: cli.folder.folder, at: cli.folder.path, "disk")
+    defer { withExtendedLifetime(disk) {} }
+    let outcome = try cli.run(
+      ["backup"], environment: ["XDG_DATA_HOME": cli.folder.string + "/disk"])
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+  }
+
+  @Test func theReportNamesTheLargestReason() throws {
+    try makeApps()
+    try Program.moveAside(cli, "home/.var/app/org.example.Games", to: "games")
+    let lines = try cli.succeed("backup").split(separator: "\n").map(String.init)
+    let user = Host.userName(Host.userID) ?? ""
+    #expect(lines[0] == "device  \(user)@\(Host.name), flatpak, ~/.var/app: 2 apps")
+    #expect(lines[1].contains(/^  app +keeps  leaves out$/))
+    #expect(lines[2].contains(/^  org\.example\.Browser  +300 B  87\.9 KiB cache, 2\.0 KiB more$/))
+    let games =
+      /^  org\.example\.Games +40 B  1\.9 MiB downloaded \(steamapps\/common\), on .*\/games$/
+    #expect(lines[3].contains(games), "\(lines[3])")
+    let summary = /^first backup: 340 B in 2 files -> .* stored in .* s   snapshot [0-9a-f]{8}$/
+    #expect(lines[4].contains(summary), "\(lines[4])")
+    #expect(
+      lines.last
+        == "next: sandboxctl restore latest:browser --to look     sandboxctl ls latest")
+    // What is advised works.
+    _ = try cli.succeed("restore latest:browser --to look")
+    _ = try cli.succeed("ls latest")
+    #expect(try cli.folder.read("look/data/bookmarks").count == 300)
+  }
+
+  @Test func whatIsAdvisedIsForTheSameRepository() throws {
+    try makeApps()
+    _ = try cli.run(["init", "a disk", "--plain", "--no-default"])
+    let output = try cli.run(["backup", "--repo", "a disk"]).output
+    let advice = try #require(output.split(separator: "\n").last)
+    #expect(advice.hasSuffix("sandboxctl ls latest --repo 'a disk'"), "\(output)")
+  }
+}
+
+extension Program {
+  /// Moves something to another place and leaves a link to it.
+  fileprivate static func moveAside(_ cli: CommandLine, _ path: String, to name: String) throws {
+    let root = cli.folder.string
+    let outcome = try run(
+      "/bin/sh",
+      ["-ec", "mv \"$0/\(path)\" \"$0/\(name)\"; ln -s \"$0/\(name)\" \"$0/\(path)\"", root])
+    guard outcome.code == 0 else { throw Failure(description: outcome.errors) }
+  }
+}

@@ -1,0 +1,218 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `schedule`: what it writes for systemd and cron, and that it leaves everything else alone. The
+/// user's systemd and crontab are stand-ins that keep what they are given.
+@Suite struct ScheduleTests {
+  private let cli: CommandLine
+
+  /// A crontab(1) that keeps the table in a file, and a systemctl(1) that notes what it is asked.
+  init() throws {
+    cli = try CommandLine()
+    try program(
+      "crontab",
+      """
+      case "$1" in
+        -l) [ -f "$HOME/crontab" ] || { echo "no crontab for $USER" >&2; exit 1; }
+            cat "$HOME/crontab" ;;
+        -r) rm "$HOME/crontab" ;;
+        -) cat > "$HOME/crontab" ;;
+      esac
+      """)
+    try program("systemctl", "echo \"$*\" >> \"$HOME/systemctl\"; [ ! -f \"$HOME/no-bus\" ]")
+  }
+
+  private func program(_ name: ByteString, _ script: String) throws {
+    try cli.folder.write("#!/bin/sh\n\(script)\n", at: ByteString("bin").appending(name))
+    let path = cli.folder.string + "/bin/" + String(decoding: name.bytes, as: UTF8.self)
+    _ = try Program.run("chmod", ["755", path])
+  }
+
+  private func run(_ words: String..., environment: [String: String] = [:]) throws
+    -> Program.Outcome
+  {
+    let path = ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"]
+    return try cli.run(words, environment: path.merging(environment) { $1 })
+  }
+
+  private func text(_ path: ByteString) throws -> String {
+    String(decoding: try cli.folder.read(path), as: UTF8.self)
+  }
+
+  private static let units: ByteString = "home/.config/systemd/user"
+  private static let crontab: ByteString = "home/crontab"
+
+  // MARK: - systemd
+
+  /// Whether systemd takes the units of a folder for good; says so where it cannot be asked.
+  private func verify(_ folder: String) throws {
+    guard Program.exists("systemd-analyze") else {
+      print("skipped: there is no systemd-analyze")
+      return
+    }
+    let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    #expect(!names.isEmpty)
+    let outcome = try Program.run(
+      "systemd-analyze", ["--man=no", "verify"] + names.map { folder + "/" + $0 })
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+  }
+
+  @Test func unitsAreWrittenStartedAndTakenOut() throws {
+    let outcome = try run("schedule", "install", "--systemd")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let service = try text(Self.units.appending("sandboxctl-backup.service"))
+    let program = try Host.realPath(ByteString(CommandLine.program))
+    #expect(service.contains("\nExecStart=\(program) backup --quiet --scheduled\n"))
+    #expect(service.contains("\nIOSchedulingClass=idle\n") && service.contains("\nNice=10\n"))
+    let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
+    #expect(timer.contains("\nOnCalendar=daily\n") && timer.contains("\nPersistent=true\n"))
+    try verify(cli.folder.string + "/home/.config/systemd/user")
+    #expect(
+      try text("home/systemctl")
+        == "--user daemon-reload\n--user enable --now sandboxctl-backup.timer\n")
+    let shown = try run("schedule", "status", "--json").output
+    let status = try CommandLine.object(shown.split(separator: "\n").first ?? "")
+    #expect(status["scheduler"] as? String == "systemd")
+    #expect(status["calendar"] as? String == "daily")
+    #expect(status["active"] as? Bool == true)
+    #expect(try run("schedule", "remove").code == 0)
+    #expect(try Folder.open(path: cli.folder.path(Self.units)).names().isEmpty)
+    #expect(try text("home/systemctl").contains("--user disable --now sandboxctl-backup.timer\n"))
+    #expect(try run("schedule", "status", "--json").output.isEmpty)
+  }
+
+  @Test func whatIsOddInAUnitIsQuoted() throws {
+    let command = #"echo "50 % of $HOME" 'it''s' \ > "$HOME/failed""#
+    let outcome = try run(
+      "schedule", "install", "--systemd", "--calendar", "Mon..Fri 12:30", "--random-delay", "30m",
+      "--when", "on-ac", "--on-failure", command, "--metrics", "/tmp/100 % \"$x\".prom", "--",
+      "--tag", "two words", "--exclude", "*.iso",
+      environment: ["XDG_CACHE_HOME": cli.folder.string + "/a cache %h"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    try verify(cli.folder.string + "/home/.config/systemd/user")
+    let service = try text(Self.units.appending("sandboxctl-backup.service"))
+    #expect(service.contains("\nConditionACPower=true\n"))
+    #expect(service.contains("\nOnFailure=sandboxctl-backup-failed.service\n"))
+    #expect(service.contains(#" --metrics "/tmp/100 %% \"$$x\".prom" --tag "two words" "#))
+    #expect(service.contains("\nEnvironment=\"XDG_CACHE_HOME=\(cli.folder.string)/a cache %%h\"\n"))
+    let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
+    #expect(timer.contains("\nRandomizedDelaySec=1800\n"))
+    let failed = try text(Self.units.appending("sandboxctl-backup-failed.service"))
+    #expect(failed.contains(#"-c "echo \"50 %% of $$HOME\" 'it''s' \\ > \"$$HOME/failed\"""#))
+    #expect(try run("schedule", "remove", "--systemd").code == 0)
+    #expect(try Folder.open(path: cli.folder.path(Self.units)).names().isEmpty)
+  }
+
+  @Test func othersUnitsStay() throws {
+    try cli.folder.write("[Unit]\n", at: Self.units.appending("sandboxctl-backup.service"))
+    for words in [["install", "--systemd"], ["remove", "--systemd"]] {
+      let outcome = try cli.run(
+        ["schedule"] + words, environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+      #expect(outcome.code == 1)
+      #expect(outcome.errors.contains("was not written by this program"), "\(outcome.errors)")
+    }
+    #expect(try text(Self.units.appending("sandboxctl-backup.service")) == "[Unit]\n")
+    #expect(
+      try Folder.open(path: cli.folder.path(Self.units)).names() == ["sandboxctl-backup.service"])
+  }
+
+  @Test func withoutARunningSystemdTheUnitsWaitForIt() throws {
+    try cli.folder.write("", at: "home/no-bus")
+    let outcome = try run("schedule", "install", "--systemd", "--weekly")
+    #expect(outcome.code == 3)
+    #expect(outcome.errors.contains("written but not started"), "\(outcome.errors)")
+    #expect(try text(Self.units.appending("sandboxctl-backup.timer")).contains("weekly"))
+  }
+
+  @Test func eachProfileHasItsOwn() throws {
+    try cli.folder.write(
+      "profiles: {usb: {backup: {tag: stick}}}\n", at: "home/.config/sandboxctl/config.yaml")
+    #expect(try run("schedule", "install", "--systemd").code == 0)
+    #expect(try run("schedule", "install", "--systemd", "--profile", "usb").code == 0)
+    #expect(
+      try text(Self.units.appending("sandboxctl-backup-usb.service"))
+        .contains("backup --quiet --scheduled --profile usb\n"))
+    try verify(cli.folder.string + "/home/.config/systemd/user")
+    #expect(try run("schedule", "remove", "--profile", "usb").code == 0)
+    #expect(
+      try Folder.open(path: cli.folder.path(Self.units)).names().sorted()
+        == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
+  }
+
+  // MARK: - cron
+
+  @Test func othersLinesStayByteForByte() throws {
+    let foreign =
+      "# mine\nMAILTO=me@example.org\n\n  5 4 * * *   backup-else \\% \t\n@daily x\n#end \u{e9}\n"
+    try cli.folder.write(foreign, at: Self.crontab)
+    #expect(try run("schedule", "install", "--cron").code == 0)
+    let first = try text(Self.crontab)
+    #expect(first.hasPrefix(foreign))
+    let added = first.dropFirst(foreign.count).split(separator: "\n")
+    #expect(added.count == 2)
+    let line = /[0-9]{1,2} [1-4] \* \* \* nice -n 10 ionice -c 3 .*sandboxctl backup --quiet .*/
+    #expect(added.last?.wholeMatch(of: line) != nil, "\(added)")
+    // Again: the same place, the new time, and nothing twice.
+    try cli.folder.write(first + "7 7 7 7 7 after\n", at: Self.crontab)
+    #expect(try run("schedule", "install", "--cron", "--calendar", "*/5 * * * *").code == 0)
+    let second = try text(Self.crontab)
+    #expect(second.hasPrefix(foreign) && second.hasSuffix("\n7 7 7 7 7 after\n"))
+    #expect(second.split(separator: "\n").count { $0.contains("sandboxctl backup") } == 1)
+    #expect(second.contains("\n*/5 * * * * nice "))
+    let shown = try run("schedule", "status", "--cron", "--json").output
+    #expect(try CommandLine.object(shown)["calendar"] as? String == "*/5 * * * *")
+    #expect(try run("schedule", "remove").code == 0)
+    #expect(try text(Self.crontab) == foreign + "7 7 7 7 7 after\n")
+  }
+
+  @Test func anEmptyCrontabIsMadeAndGoes() throws {
+    let dry = try run("schedule", "install", "--cron", "--hourly", "--dry-run")
+    #expect(dry.code == 0 && dry.output.contains(#/^[0-9]+ \* \* \* \* nice /#))
+    #expect(try run("schedule", "install", "--cron", "--hourly").code == 0)
+    #expect(try text(Self.crontab).hasSuffix(dry.output))
+    #expect(try run("schedule", "remove", "--cron").output.contains("no longer scheduled by cron"))
+    #expect(try !cli.isThere("home/crontab"))
+    #expect(try run("schedule", "remove").output == "nothing is scheduled as sandboxctl-backup\n")
+  }
+
+  @Test func aCronLineIsWhatTheShellHasToRun() throws {
+    let outcome = try run(
+      "schedule", "install", "--cron", "--dry-run", "--when", "on-ac", "--random-delay", "1m",
+      "--on-failure", "echo 100%", "--", "--tag", "it's")
+    let line = outcome.output.dropLast()
+    #expect(line.contains(" sleep $(shuf -n 1 -i 0-60); nice "), "\(line)")
+    #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || { echo 100\%; }"#), "\(line)")
+  }
+
+  @Test(arguments: [
+    (["install"], "it is not clear by which program"),
+    (["install", "--cron", "--systemd"], "it is not clear by which program"),
+    (["install", "--cron", "--daily", "--weekly"], "several times are given"),
+    (["install", "--cron", "--calendar", "every day"], "'every day' is no time of cron's"),
+    (["install", "--cron", "--calendar", "* * * * * rm"], "is no time of cron's"),
+    (["install", "--cron", "--metrics", "here.prom"], "depends on where the program is run"),
+    (["install", "--cron", "--on-failure", "a\nb"], "cannot hold a newline"),
+    (["install", "--systemd", "--calendar", "daily\nUser=root"], "cannot hold a newline"),
+    (["install", "--cron", "--", "--quick"], "unknown option '--quick'"),
+    (["install", "--cron", "--when", "on-fire"], "on-fire"),
+  ])
+  func whatCannotBeIsWrongUsage(_ words: [String], _ says: String) throws {
+    let outcome = try cli.run(
+      ["schedule"] + words, environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+    #expect(outcome.code == 2)
+    #expect(outcome.errors.contains(says), "\(outcome.errors)")
+    #expect(try !cli.isThere("home/crontab"))
+    #expect(try !cli.isThere("home/.config"))
+  }
+
+  @Test func withoutCronTheAdviceIsToTakeSystemd() throws {
+    let outcome = try cli.run(
+      ["schedule", "install", "--cron"], environment: ["PATH": cli.folder.string + "/nothing"])
+    #expect(outcome.code == 1)
+    #expect(outcome.errors.contains("there is no program 'crontab'"))
+    #expect(outcome.errors.contains("hint: install cron, or use '--systemd'"))
+    #expect(try cli.run(["schedule", "remove"], environment: ["PATH": "/none"]).code == 0)
+  }
+}

@@ -1,0 +1,39 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// Whether the machine has mains power, by folders as the kernel shows them.
+@Suite struct PowerTests {
+  private let folder: TemporaryFolder
+
+  init() throws { folder = try TemporaryFolder("power") }
+
+  private func supply(_ name: ByteString, _ facts: [ByteString: String]) throws {
+    for (key, value) in facts { try folder.write(value + "\n", at: name.appending(key)) }
+  }
+
+  private var isOnMains: Bool { Host.isOnMainsPower(supplies: folder.path) }
+
+  @Test func aMachineWithoutABatteryHasIt() throws {
+    #expect(isOnMains)
+    #expect(Host.isOnMainsPower(supplies: folder.path("absent")))
+  }
+
+  @Test func aSupplyThatIsOnlineIsEnough() throws {
+    try supply("BAT0", ["type": "Battery", "status": "Discharging"])
+    try supply("AC", ["type": "Mains", "online": "0"])
+    #expect(!isOnMains)
+    try supply("AC", ["online": "1"])
+    #expect(isOnMains)
+  }
+
+  @Test func aFullBatteryIsNotDischarging() throws {
+    try supply("BAT0", ["type": "Battery", "status": "Not charging"])
+    #expect(isOnMains)
+  }
+
+  @Test func aMousesBatteryDoesNotCount() throws {
+    try supply("mouse", ["type": "Battery", "scope": "Device", "status": "Discharging"])
+    #expect(isOnMains)
+  }
+}
