@@ -77,6 +77,10 @@ import Testing
     ("diff", [("diff latest~1 latest --metadata --json --repo repo", 0)]),
     ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
     ("check", [("check --read-data --json --repo repo", 0)]),
+    // What these do to a user's timers is tested where there are some.
+    ("schedule-install", [("schedule install --json --frobnicate", 2)]),
+    ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
+    ("schedule-status", [("schedule status --json --frobnicate", 2)]),
     (
       "restore",
       [
