@@ -13,15 +13,17 @@ RELEASE = -c release --static-swift-stdlib --product sandboxctl
 BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
-TEST_PACKAGES = attr bubblewrap busybox-static cron dbus fish flatpak libarchive-tools ostree procps sqlite3 \
-  strace systemd zsh zstd
+TEST_PACKAGES = attr bubblewrap busybox-static cron dbus fish flatpak libarchive-tools ostree procps \
+  python3-jsonschema sqlite3 strace systemd zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
-SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies)
+SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
 
 SOAK_MINUTES ?= 10
+FUZZ_SECONDS ?= 60
+TARGETS ?=
 
-.PHONY: help deps build run test soak lint test-tools install bench readme man clean
+.PHONY: help deps build run test soak fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -41,6 +43,12 @@ test: ## all tests
 soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10)
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
+
+fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
+	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)
+
+fuzz-seeds: ## make the seeds of the fuzzers' corpus anew
+	$(PYTHON) Fuzzers/run.py --seeds
 
 lint: test-tools ## formatting, imports, sizes of files, man pages
 	$(SWIFT) format lint --strict -r Package.swift $(SWIFT_FOLDERS)

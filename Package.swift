@@ -12,7 +12,13 @@ let strict = common + [.strictMemorySafety()]
 
 let package = Package(
   name: "sandboxctl",
-  products: [.executable(name: "sandboxctl", targets: ["sandboxctl"])],
+  products: [
+    .executable(name: "sandboxctl", targets: ["sandboxctl"]),
+    // For the package in Fuzzers; no interface that is promised to anybody.
+    .library(
+      name: "SandboxctlModules",
+      targets: ["ArchiveStore", "Codecs", "Lifecycle", "PolicyEngine", "SandboxModel", "SystemIO"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
   ],
@@ -85,7 +91,7 @@ let package = Package(
       dependencies: [
         "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SystemIO", "TestSupport",
       ],
-      exclude: ["Snapshots"], swiftSettings: common),
+      exclude: ["Programs", "Snapshots"], swiftSettings: common),
     .testTarget(
       name: "SystemIOTests", dependencies: ["CLinux", "SystemIO", "TestSupport"],
       swiftSettings: common),

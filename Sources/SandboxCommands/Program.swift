@@ -18,21 +18,23 @@ public enum SandboxctlProgram {
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
     let console = Console()
+    console.isJSON = arguments.contains("--json")
     var line = ConfiguredCommandLine(arguments)
     var status: ExitStatus
     do {
       line = try ConfiguredCommandLine.read(arguments)
+      console.isJSON = line.words.contains("--json")
       status = try perform(line, console)
     } catch {
       let failure = line.naming(Failure(error))
-      console.failure(failure, asJSON: line.words.contains("--json"))
+      console.failure(failure)
       status = failure.status
     }
     do {
       try console.flush()
     } catch {
       let failure = Failure(error)
-      console.failure(failure, asJSON: line.words.contains("--json"))
+      console.failure(failure)
       try? console.flush()
       status = failure.status
     }

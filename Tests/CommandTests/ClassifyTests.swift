@@ -14,10 +14,10 @@ import Testing
   /// The words of a verdict in a JSON answer.
   private static func verdict(_ object: [String: Any]) -> [String] {
     ["class", "backup", "update", "purge", "restore"].map { key in
-      guard let byDestination = object[key] as? [String: String] else {
+      guard let terms = object[key] as? [String: Any] else {
         return object[key] as? String ?? "none"
       }
-      return byDestination.sorted { $0.key < $1.key }.map { "\($0): \($1)" }.joined(separator: " ")
+      return terms.sorted { $0.key < $1.key }.map { "\($0): \($1)" }.joined(separator: " ")
     }
   }
 
@@ -47,11 +47,10 @@ import Testing
       sums[name, default: [0, 0, 0, 0]][at] += 1
       sums[name, default: [0, 0, 0, 0]][at + 1] += size
     }
-    let text = try cli.succeed("classify --root device --summary --json")
-    let answer = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [[String: Any]]
-    let told = (answer ?? []).map { object -> (String, [Int]) in
-      let kept = object["kept"] as? [String: Int] ?? [:]
-      let left = object["left_out"] as? [String: Int] ?? [:]
+    let answer = try cli.jsonLines("classify --root device --summary --json")
+    let told = answer.map { object -> (String, [Int]) in
+      let kept = object["keeps"] as? [String: Int] ?? [:]
+      let left = object["leaves_out"] as? [String: Int] ?? [:]
       let numbers = [kept["files"], kept["bytes"], left["files"], left["bytes"]]
       return (object["class"] as? String ?? "", numbers.map { $0 ?? -1 })
     }
@@ -160,7 +159,7 @@ import Testing
       let verdict = try #require(explained["verdict"] as? [String: Any])
       #expect(Self.verdict(verdict) == Self.verdict(object), "\(path)")
       let steps = try #require(explained["steps"] as? [[String: Any]])
-      #expect(steps.allSatisfy { $0["at"] is String || $0["kind"] as? String == "start" })
+      #expect(steps.allSatisfy { $0["at"] is [String: Any] || $0["kind"] as? String == "start" })
     }
   }
 

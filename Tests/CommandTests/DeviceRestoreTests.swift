@@ -107,8 +107,8 @@ import Testing
     let apps = try rig.cli.json("apps --json --root other")
     let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
     #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreRig.notebook])
-    #expect(
-      harbors.first?["containers"] as? [String] == ["apps/\(DeviceRestoreRig.notebook)/data"])
+    let containers = harbors.first?["containers"] as? [[String: Any]] ?? []
+    #expect(containers.compactMap { $0.path() } == ["apps/\(DeviceRestoreRig.notebook)/data"])
     #expect(try rig.cli.succeed("apps --root other").contains("safe harbor for"))
     #expect((apps["apps"] as? [Any])?.isEmpty == true, "what waits is no app of the device")
     // It is merged into what waits already.

@@ -118,8 +118,12 @@ import Testing
     #expect(Set(changing.compactMap { $0["content"] as? String }).count == 3)
     let still = try cli.jsonLines("versions \(Self.notes)/Recipes.md --json --repo repo")
     #expect(still.count == 1)
-    let holders = still.first?["snapshots"] as? [[String: String]]
-    #expect(holders?.compactMap { $0["id"] } == ids)
+    #expect(still.first?["snapshots"] as? [String] == ids)
+    let times = try cli.jsonLines("snapshots --json --repo repo").compactMap {
+      $0["time"] as? String
+    }
+    #expect(still.first?["first_time"] as? String == times.first)
+    #expect(still.first?["last_time"] as? String == times.last)
     let found = try cli.jsonLines("find Day*2.md --json --repo repo")
     #expect(found.count == 1)
     #expect(found.first?["snapshots"] as? [String] == [ids[2]])

@@ -64,11 +64,10 @@ struct ClassifiedEntries {
     }
     let known = DataClass.allCases.compactMap { name in sums[name].map { (name, $0) } }
     if asJSON {
-      try console.result(
-        .array(
-          known.map {
-            ["class": .string($0.rawValue), "kept": $1.kept.json, "left_out": $1.left.json]
-          }))
+      for (name, sum) in known {
+        try console.result(
+          ["class": .string(name.rawValue), "keeps": sum.kept.json, "leaves_out": sum.left.json])
+      }
       return
     }
     var table = Table([
@@ -128,7 +127,7 @@ extension Verdict {
       JSON.Member("class", className(isRoot: isRoot).map { .string($0) } ?? .null),
       JSON.Member("backup", backup.json),
       JSON.Member("update", .string(update.rawValue)),
-      JSON.Member("purge", .string(purge.description)),
+      JSON.Member("purge", purge.json),
       JSON.Member("restore", .string(restore.rawValue)),
     ]
   }
@@ -146,6 +145,15 @@ extension BackupDisposition {
 }
 
 extension PurgeDisposition {
+  /// The word `never`, or the terms.
+  var json: JSON {
+    guard let terms else { return "never" }
+    return [
+      "order": .integer(Int64(terms.order)), "when": .string(terms.when.rawValue),
+      "unit": .string(terms.unit.rawValue), "action": .string(terms.action.rawValue),
+    ]
+  }
+
   /// The disposition in a word for a column: `never`, `anytime`, `order 20`.
   var word: String {
     guard let terms else { return "never" }

@@ -26,24 +26,22 @@ extension Device {
       "id": .string(app.identifier.description), "name": .text(app.displayName),
       "version": .text(app.version), "build": .text(app.build),
       "installed": .bool(app.isInstalled),
-      "containers": .array(containers(of: app).map { .string($0.logicalPrefix.description) }),
+      "containers": .array(containers(of: app).map { .object(JSON.path($0.logicalPrefix)) }),
       "extensions": .array(app.extensions.map(\.json)), "groups": .array(app.groups.map(\.json)),
       "flatpak": app.installation?.json ?? .null,
     ]
   }
 
   private func json(ofGroup group: Container) -> JSON {
-    [
-      "id": .string(group.identifier?.description ?? ""),
-      "path": .string(group.logicalPrefix.description),
-      "members": .array(
-        members(of: group).map { member in
-          [
-            "app": .string(member.app.identifier.description),
-            "known": .bool(member.basis != .guessed),
-          ]
-        }),
-    ]
+    let members = members(of: group).map { member -> JSON in
+      [
+        "app": .string(member.app.identifier.description),
+        "known": .bool(member.basis != .guessed),
+      ]
+    }
+    return .object(
+      [JSON.Member("id", .text(group.identifier?.bytes))] + JSON.path(group.logicalPrefix)
+        + [JSON.Member("members", .array(members))])
   }
 }
 
@@ -103,7 +101,7 @@ extension SafeHarbor {
     .object(
       [
         JSON.Member("app", .text(app)), JSON.Member("since", .string(since.rfc3339)),
-        JSON.Member("containers", .array(containers.map { .string($0.description) })),
+        JSON.Member("containers", .array(containers.map { .object(JSON.path($0)) })),
       ] + JSON.path(path))
   }
 }

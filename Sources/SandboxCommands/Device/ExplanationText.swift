@@ -101,7 +101,7 @@ extension Explanation {
     .object(
       JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
-        JSON.Member("type", .string(query.facts.type.rawValue)),
+        JSON.Member("judged_as", .string(query.facts.type.rawValue)),
         JSON.Member("steps", .array(steps.map { $0.json(bearers(of: $0, path)) })),
         JSON.Member("verdict", .object(verdicts.keep.members(isRoot: query.path.isEmpty))),
         JSON.Member("platform", .object(verdicts.platform.members(isRoot: query.path.isEmpty))),
@@ -151,6 +151,10 @@ extension [Explanation.Change] {
 extension JSON {
   /// A place in a policy file, null where there is none.
   static func place(_ location: PolicyLocation?) -> JSON {
-    location.map { .string($0.description) } ?? .null
+    guard let location else { return .null }
+    return [
+      "file": .string(location.file), "line": .integer(Int64(location.line)),
+      "column": .integer(Int64(location.column)),
+    ]
   }
 }

@@ -168,7 +168,7 @@ struct BackupCommand: SandboxCommand {
     } catch {
       let failure = Failure(error)
       if isOnly || failure.status == .interrupted { throw error }
-      console.failure(failure, asJSON: output.json)
+      console.failure(failure)
       return DeviceBackup.Result(root: choice.root, done: nil, status: failure.status)
     }
   }

@@ -7,6 +7,8 @@ internal import SystemIO
 /// Errors of standard output end the command by a throw; those of standard error are ignored, since
 /// there is nowhere left to tell of them.
 final class Console {
+  /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
+  var isJSON = false
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
   /// What went wrong with standard output while something was said.
@@ -25,22 +27,27 @@ final class Console {
   func result(_ json: JSON) throws { try result(json.compact) }
 
   /// Says something that is not the result.
-  func note(_ text: String) { say("note: \(text)\n") }
+  func note(_ text: String) { say(text, as: "note", after: "note: ") }
 
   /// Says that something is amiss with which the work went on.
-  func warning(_ text: String) { say("sandboxctl: warning: \(text)\n") }
+  func warning(_ text: String) { say(text, as: "warning", after: "sandboxctl: warning: ") }
 
   /// Says what of a repository is amiss with which the work went on, and what to do about it.
   func warn(of remarks: [StoreError]) {
     for remark in remarks { warning(remark.description) }
     if let hint = remarks.lazy.compactMap(\.hint).first {
-      try? errors.write("sandboxctl: hint: \(hint)\n")
+      say(hint, as: "note", after: "sandboxctl: hint: ")
     }
   }
 
-  /// Tells of a failure: in words, or as JSON when the results are JSON.
-  func failure(_ failure: Failure, asJSON: Bool) {
-    if asJSON {
+  private func say(_ text: String, as name: String, after prefix: String) {
+    let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text
+    say(line + "\n")
+  }
+
+  /// Tells of a failure.
+  func failure(_ failure: Failure) {
+    if isJSON {
       say(failure.json.compact + "\n")
     } else {
       let hint = failure.hint.map { "sandboxctl: hint: \($0)\n" }

@@ -22,18 +22,23 @@ extension EntryTotals {
 }
 
 extension PathRemark {
-  var json: JSON { .object(JSON.path(path) + [JSON.Member("remark", .string(remark))]) }
+  var json: JSON { .object(JSON.path(path) + [JSON.Member("note", .string(remark))]) }
 }
 
 extension BackupPlan {
   /// The plan as `backup --dry-run --json` tells it.
   var json: JSON {
-    [
-      "device": .object(JSON.path(device.root)), "layout": .string(device.layout.rawValue),
-      "policy": .string(policy.name), "policy_digest": .string(policy.digest.hex),
-      "keeps": kept.json, "leaves_out": left.json, "owners": .array(summaries.map(\.json)),
-      "left_out": .array(leftOut.map(\.json)),
-    ]
+    .object(
+      [
+        JSON.Member("device", .string(device.identity.description)),
+        JSON.Member("layout", .string(device.layout.rawValue)),
+      ] + JSON.path(device.root, named: "root") + [
+        JSON.Member("policy", .string(policy.name)),
+        JSON.Member("policy_digest", .string(policy.digest.hex)),
+        JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
+        JSON.Member("owners", .array(summaries.map(\.json))),
+        JSON.Member("left_out", .array(leftOut.map(\.json))),
+      ])
   }
 }
 
@@ -88,19 +93,22 @@ extension Scope {
 extension StoredSnapshot {
   /// The snapshot as a line of `snapshots --json`.
   var json: JSON {
-    [
-      "id": .string(id.hex), "time": .string(snapshot.time.rfc3339),
-      "host": .string(snapshot.host), "user": .string(snapshot.user),
-      "device": .string(snapshot.device.identity), "layout": .string(snapshot.device.layout),
-      "root": .string(snapshot.device.root.description),
-      "reason": .string(snapshot.reason.rawValue), "scope": snapshot.scope.json,
-      "policy": .string(snapshot.policy.name),
-      "apps": .array(snapshot.apps.map { .string($0.identifier) }),
-      "files": .integer(Int64(clamping: snapshot.totals.files)),
-      "bytes": .integer(Int64(clamping: snapshot.totals.bytes)),
-      "stored_bytes": .integer(Int64(clamping: snapshot.totals.stored)),
-      "parent": snapshot.parent.map { .string($0.hex) } ?? .null,
-      "tags": .array(snapshot.tags.map { .string($0) }),
-    ]
+    .object(
+      [
+        JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(snapshot.time.rfc3339)),
+        JSON.Member("host", .string(snapshot.host)), JSON.Member("user", .string(snapshot.user)),
+        JSON.Member("device", .string(snapshot.device.identity)),
+        JSON.Member("layout", .string(snapshot.device.layout)),
+      ] + JSON.path(snapshot.device.root, named: "root") + [
+        JSON.Member("reason", .string(snapshot.reason.rawValue)),
+        JSON.Member("scope", snapshot.scope.json),
+        JSON.Member("policy", .string(snapshot.policy.name)),
+        JSON.Member("apps", .array(snapshot.apps.map { .string($0.identifier) })),
+        JSON.Member("files", .integer(Int64(clamping: snapshot.totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: snapshot.totals.bytes))),
+        JSON.Member("stored_bytes", .integer(Int64(clamping: snapshot.totals.stored))),
+        JSON.Member("parent", snapshot.parent.map { .string($0.hex) } ?? .null),
+        JSON.Member("tags", .array(snapshot.tags.map { .string($0) })),
+      ])
   }
 }

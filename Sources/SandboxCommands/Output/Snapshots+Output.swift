@@ -41,10 +41,11 @@ extension PathVersion {
     if let content = entry.contentID {
       members.append(JSON.Member("content", .string(content.hex)))
     }
-    let snapshots = snapshots.map { stored -> JSON in
-      ["id": .string(stored.id.hex), "time": .string(stored.snapshot.time.rfc3339)]
+    members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
+    if let first = snapshots.first, let last = snapshots.last {
+      members.append(JSON.Member("first_time", .string(first.snapshot.time.rfc3339)))
+      members.append(JSON.Member("last_time", .string(last.snapshot.time.rfc3339)))
     }
-    members.append(JSON.Member("snapshots", .array(snapshots)))
     return .object(members)
   }
 }

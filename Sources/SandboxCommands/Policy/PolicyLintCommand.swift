@@ -91,10 +91,11 @@ struct PolicyTestCommand: SandboxCommand {
     }
     if output.json {
       try console.result(
-        JSON.object([
-          JSON.Member("examples", .integer(Int64(count))),
-          JSON.Member("failed", .integer(Int64(failures.count))),
-        ]))
+        [
+          "summary": [
+            "examples": .integer(Int64(count)), "failed": .integer(Int64(failures.count)),
+          ]
+        ])
     } else if !output.quiet {
       try console.result("\(Sizes.count(count, "example")), \(Sizes.count(failures.count)) failed")
     }

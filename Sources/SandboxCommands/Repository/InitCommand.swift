@@ -59,10 +59,12 @@ struct InitCommand: SandboxCommand {
     if acceptSameDisk { try accept(console) }
     if output.json {
       try console.result(
-        [
-          "repository": .string(made.id.hex), "path": .string(made.place),
-          "encryption": .string("none"), "configuration": file.map { .string("\($0)") } ?? .null,
-        ])
+        .object(
+          [JSON.Member("repository", .string(made.id.hex))] + JSON.path(place.path)
+            + [
+              JSON.Member("encryption", .string("none")),
+              JSON.Member("configuration", file.map { .string("\($0)") } ?? .null),
+            ]))
     }
     return .done
   }

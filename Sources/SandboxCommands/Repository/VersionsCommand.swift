@@ -17,8 +17,8 @@ struct VersionsCommand: SandboxCommand {
         was made, how many have it, size, time of modification and the content's id: equal ids mean \
         equal content.
 
-        With --json each version is a line: what 'ls --json' says, content, and snapshots (id and \
-        time of each).
+        With --json each version is a line: what 'ls --json' says, content, the snapshots that have \
+        it, the oldest first, and the times of the first and the last of them.
 
         \(Examples.text([
           "sandboxctl versions apps/org.example.notebook/data/Documents --repo repo"

@@ -38,10 +38,12 @@ struct SampleCommand: SandboxCommand {
       }
     if output.json {
       try console.result(
-        [
-          "path": .string(path.description), "entries": .integer(Int64(report.entries)),
-          "removed": .integer(Int64(report.removed)), "bytes": .integer(Int64(report.bytes)),
-        ])
+        .object(
+          JSON.path(path) + [
+            JSON.Member("entries", .integer(Int64(report.entries))),
+            JSON.Member("removed", .integer(Int64(report.removed))),
+            JSON.Member("bytes", .integer(Int64(report.bytes))),
+          ]))
     } else if !output.quiet {
       let verb = day.map { "day \($0) of use: \(Sizes.count(report.entries)) entries changed" }
       let made = "sample device in \(path): \(Sizes.count(report.entries)) entries"

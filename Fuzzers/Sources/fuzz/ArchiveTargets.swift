@@ -1,0 +1,172 @@
+import Codecs
+import Lifecycle
+import SystemIO
+
+@testable import ArchiveStore
+@testable import Lifecycle
+
+extension Target {
+  /// What a repository and a state file are made of.
+  static let archiveTargets = [
+    Target(name: "pack", run: pack),
+    Target(name: "frame", run: frame),
+    Target(name: "tar", run: tar),
+    Target(name: "seek-table", run: seekTable),
+    Target(name: "contents", run: contents),
+    Target(name: "index", run: index),
+    Target(name: "tree", run: tree),
+    Target(name: "list", run: list),
+    Target(name: "entry", run: entry),
+    Target(name: "snapshot", run: snapshot),
+    Target(name: "settings", run: settings),
+    Target(name: "state", run: state),
+    Target(name: "state-record", run: stateRecord),
+  ]
+
+  // MARK: - Packs
+
+  /// A whole pack: its seek table, its contents, its frames.
+  @Sendable private static func pack(_ bytes: [UInt8]) {
+    guard let storage = try? OnePack(bytes) else { return }
+    let size = UInt64(bytes.count)
+    _ = try? PackTables.load(storage.id, size: size, from: storage.storage)
+    guard var check = try? PackCheck(storage.id, size: size, in: storage.storage) else { return }
+    check.run(CheckedIndex([]), expected: 0)
+    require(check.verdict.bytes <= size, "a pack was read more often than needed")
+  }
+
+  /// The plain bytes of a pack's last frame: what a mutated frame would hide behind its checksum.
+  @Sendable private static func tar(_ bytes: [UInt8]) {
+    guard var compressor = try? ZstdCompressor(level: 1),
+      let frame = try? compressor.compress(Array(bytes)),
+      let other = try? compressor.compress([UInt8](repeating: 7, count: 4096))
+    else { return }
+    let table = SeekTable(frames: [
+      .init(storedSize: UInt32(other.count), contentSize: 4096),
+      .init(storedSize: UInt32(frame.count), contentSize: UInt32(bytes.count)),
+    ])
+    pack(other + frame + table.encoded())
+    let limits = TarReader.Limits(members: 1000, contentSize: 1 << 20, totalSize: 1 << 20)
+    _ = try? TarReader.members(of: bytes, limits: limits)
+  }
+
+  /// A zstd frame.
+  @Sendable private static func frame(_ bytes: [UInt8]) {
+    guard var decompressor = try? ZstdDecompressor() else { return }
+    guard let plain = try? decompressor.decompress(bytes, limit: 1 << 20) else { return }
+    require(plain.count <= 1 << 20, "a frame had more bytes than its limit")
+  }
+
+  /// The end of a pack.
+  @Sendable private static func seekTable(_ bytes: [UInt8]) {
+    let limit = FormatLimit.framesPerPack
+    guard let table = try? SeekTable(tail: bytes.span, maximumFrames: limit) else { return }
+    require(table.frames.count <= limit, "more frames than a pack may have")
+    var encoded = table.encoded()
+    // The flags of the format that are without a meaning are not kept.
+    encoded[encoded.count - 5] = bytes[bytes.count - 5]
+    require(bytes.suffix(encoded.count) == encoded[...], "a seek table was not read as it stands")
+  }
+
+  /// The contents member.
+  @Sendable private static func contents(_ bytes: [UInt8]) {
+    let frames = (0..<4).map { FramePlace(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
+    guard let contents = try? PackContents(bytes, frames: frames, pack: "pack") else { return }
+    let salt = Array(bytes.prefix(PackContents.saltSize))
+    require(contents.encode(salt: salt) == bytes, "contents were not read as they stand")
+  }
+
+  // MARK: - Tables and trees
+
+  /// An index object: what is accepted is found, entry by entry.
+  @Sendable private static func index(_ bytes: [UInt8]) {
+    guard let object = try? IndexObject(id: Blake2b.hash(bytes), bytes: bytes) else { return }
+    for number in 0..<object.packs {
+      let pack = object.pack(number)
+      for frame in 0..<pack.frames { _ = object.frame(pack.firstFrame + frame) }
+    }
+    for number in 0..<object.blobs {
+      guard let record = object.record(number) else { fatalError("an entry cannot be read") }
+      require(object.find(record.id) == record, "an entry is not found")
+    }
+    _ = CheckedIndex([object]).counts()
+  }
+
+  /// A tree blob: one form, so what is accepted is written the same.
+  @Sendable private static func tree(_ bytes: [UInt8]) {
+    guard let tree = try? TreeCoding.decode(bytes, object: "tree") else { return }
+    switch tree {
+    case .page(let entries):
+      let encoded = entries.map { try? $0.encoded() }
+      require(!encoded.contains(nil), "an entry was read that cannot be written")
+      let page = TreeCoding.encodePage(encoded.compactMap(\.self))
+      require(page == bytes, "a page was not read as it stands")
+    case .table(let pages):
+      require(TreeCoding.encodeTable(pages) == bytes, "a table was not read as it stands")
+    }
+  }
+
+  /// An entry by itself, as a state file has it.
+  @Sendable private static func entry(_ bytes: [UInt8]) {
+    guard let entry = try? TreeEntry(encoded: bytes) else { return }
+    require((try? entry.encoded()) == bytes, "an entry was not read as it stands")
+  }
+
+  /// A list blob behind its level and the bytes of the file that it stands for.
+  @Sendable private static func list(_ bytes: [UInt8]) {
+    guard bytes.count > 9 else { return }
+    let (level, length) = (bytes[0], LittleEndian.integer(bytes.span, at: 1, as: UInt64.self))
+    let list = Array(bytes.dropFirst(9))
+    guard
+      let pieces = try? ContentCoding.decodeList(list, level: level, length: length, object: "list")
+    else { return }
+    let encoded = ContentCoding.encodeList(level: level, pieces: pieces)
+    require(encoded == list, "a list was not read as it stands")
+  }
+
+  // MARK: - Text
+
+  /// Line 1 of a snapshot: what is accepted is the same when it is written and read again.
+  @Sendable private static func snapshot(_ bytes: [UInt8]) {
+    _ = try? StoredSnapshot(id: Blake2b.hash(bytes), bytes: bytes)
+    guard let snapshot = try? Snapshot(line: bytes, object: "snapshot") else { return }
+    let written = snapshot.encode()
+    let again = try? Snapshot(line: written.dropLast(), object: "snapshot")
+    require(again == snapshot, "a snapshot was not written as it was read")
+  }
+
+  /// `repository.json` and a list of condemned packs.
+  @Sendable private static func settings(_ bytes: [UInt8]) {
+    _ = try? CondemnedObject(bytes, object: "condemned")
+    guard let settings = try? RepositorySettings(bytes) else { return }
+    require((try? RepositorySettings(settings.encode())) == settings, "settings changed")
+  }
+
+  // MARK: - State files
+
+  private static let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
+
+  /// A whole state file; its heads' checksums are put right, which would keep all else out.
+  @Sendable private static func state(_ bytes: [UInt8]) {
+    _ = StateExamination.examine(StateSums.mended(bytes, key), as: key)
+  }
+
+  /// A record of a state file.
+  @Sendable private static func stateRecord(_ bytes: [UInt8]) {
+    _ = StateExamination.examineRecord(bytes)
+  }
+}
+
+/// A repository's storage with one pack, whose id it has.
+private struct OnePack {
+  let storage = MemoryStorage()
+  let id: Digest
+
+  init(_ bytes: [UInt8]) throws {
+    id = Blake2b.hash(bytes)
+    let path = RepositoryLayout.pack(id)
+    try storage.makeFolders([path.folder.folder.name], in: .root)
+    try storage.makeFolders([path.folder.name], in: path.folder.folder)
+    try storage.save(bytes, as: path, by: path.folder)
+  }
+}

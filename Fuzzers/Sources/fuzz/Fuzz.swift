@@ -1,0 +1,75 @@
+// One program for all fuzzers: FUZZ_TARGET names the one that libFuzzer is to drive, and the
+// program's arguments are libFuzzer's. `fuzz --targets` lists them; `fuzz --seeds REPOSITORY FOLDER`
+// makes the seeds of the corpus anew.
+//
+// A target is a function of bytes that strangers may have written. It must come back, whatever they
+// are: a trap, an endless loop, or memory beyond libFuzzer's limit is a finding. Where bytes are
+// accepted, it states what then has to hold.
+
+/// What libFuzzer calls with each input.
+typealias Entry = @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+
+@_silgen_name("LLVMFuzzerRunDriver")
+func runDriver(
+  _ count: UnsafeMutablePointer<CInt>,
+  _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?>,
+  _ entry: Entry
+) -> CInt
+
+@_silgen_name("getenv")
+func environment(_ name: UnsafePointer<CChar>) -> UnsafePointer<CChar>?
+
+/// The target that this process drives.
+private let target: Target = {
+  let name = environment("FUZZ_TARGET").map { String(cString: $0) } ?? ""
+  guard let target = Target.all.first(where: { $0.name == name }) else {
+    fatalError("FUZZ_TARGET names none of \(Target.all.map(\.name).joined(separator: ", "))")
+  }
+  return target
+}()
+
+/// The name by which libFuzzer's own main would call it.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+  target.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
+  return 0
+}
+
+/// The name that SwiftPM gives the main function of this module.
+@_cdecl("fuzz_main")
+public func main(
+  _ count: CInt, _ arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>?
+) -> CInt {
+  let words = (0..<Int(count)).compactMap { arguments?[$0].map { String(cString: $0) } }
+  switch words.dropFirst().first {
+  case "--targets":
+    for target in Target.all { print(target.name) }
+    return 0
+  case "--seeds":
+    return Seeds.main(Array(words.dropFirst(2)))
+  default:
+    var (count, arguments) = (count, arguments)
+    return runDriver(&count, &arguments, testOneInput)
+  }
+}
+
+/// Something that reads bytes of strangers.
+struct Target: Sendable {
+  /// What FUZZ_TARGET, the corpus and the dictionary call it.
+  let name: String
+  /// Reads bytes, whatever they are.
+  let run: @Sendable ([UInt8]) -> Void
+
+  static let all = [Target(name: "canary", run: canary)] + archiveTargets + modelTargets
+
+  /// Crashes on some bytes: whoever does not find that finds nothing.
+  @Sendable private static func canary(_ bytes: [UInt8]) {
+    guard bytes.count == 3, bytes[0] == 0x53, bytes[1] == 0x42 else { return }
+    require(bytes[2] != 0x21, "the canary was found")
+  }
+}
+
+/// Ends the process with a finding.
+func require(_ holds: Bool, _ message: @autoclosure () -> String) {
+  if !holds { fatalError(message()) }
+}

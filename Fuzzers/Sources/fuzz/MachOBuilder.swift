@@ -1,0 +1,1 @@
+../../../Tests/SandboxModelTests/MachOBuilder.swift

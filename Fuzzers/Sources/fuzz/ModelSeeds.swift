@@ -1,0 +1,57 @@
+import SystemIO
+
+@testable import SandboxModel
+
+/// Property lists of both kinds, programs with entitlements, Flatpak's files, JSON and policies.
+enum ModelSeeds {
+  static func all(project: ByteString) throws -> [(target: String, bytes: [UInt8])] {
+    let list = PropertyList.dictionary([
+      .init("CFBundleIdentifier", .string("org.example.notebook"))
+    ])
+    var seeds = [("property-list", try list.binary())]
+    seeds += lists.map { ("property-list", Array($0.utf8)) }
+    if let binary = try? PropertyList(reading: Array(lists[0].utf8)).binary() {
+      seeds.append(("property-list", binary))
+    }
+    let entitlements = MachOBuilder.entitlements(["group.org.example.library"])
+    let both = MachOBuilder(signature: entitlements, section: entitlements)
+    seeds += [both.thin(), both.universal(is64: false), both.universal(is64: true)]
+      .map { ("mach-o", $0) }
+    seeds += keyFiles.map { ("key-file", Array($0.utf8)) }
+    seeds += json.map { ("json", Array($0.utf8)) }
+    for name in ["ios", "everything", "flatpak"] {
+      let file = try Folder.open(path: project.appending("policies"))
+        .file(ByteString("\(name).yaml"))
+      if let text = try file.readAll(limit: 1 << 20) { seeds.append(("policy", text)) }
+    }
+    return seeds
+  }
+
+  private static let lists = [
+    """
+    <?xml version="1.0" encoding="UTF-8"?>
+    <!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">
+    <plist version="1.0"><dict><key>MCMMetadataIdentifier</key><string>org.example.a</string>
+    <key>a</key><array><integer>-5</integer><real>1.5</real><true/><false/>
+    <date>2026-01-02T03:04:05Z</date><data>AAEC/w==</data></array>
+    <key>&lt;&#233;</key><string><![CDATA[<x>]]></string><!-- a remark --></dict></plist>
+    """,
+    "<plist><array/></plist>",
+  ]
+
+  private static let keyFiles = [
+    """
+    [Application]
+    name=org.example.Hello
+    runtime=org.example.Platform/x86_64/master
+    # a remark
+    [Desktop Entry]
+    Name = Hello
+    """,
+    "<component><releases><release version=\"1.2\" date=\"2026-01-01\"/></releases></component>",
+  ]
+
+  private static let json = [
+    #"{"a":[1,-2,3.5e3,true,false,null,"x\u00e9\ud83d\ude00\n"],"b":{}}"#, "[[[[]]]]", "\"\"",
+  ]
+}

@@ -1,0 +1,118 @@
+import ArchiveStore
+import Codecs
+import PolicyEngine
+import SystemIO
+
+@testable import Lifecycle
+
+/// A state file, the file of an interrupted run, and their records, as a run writes them.
+enum StateSeeds {
+  private static let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
+
+  static func all() throws -> [(target: String, bytes: [UInt8])] {
+    let records = RecordFile(try Descriptor.inMemory([]), end: StateHead.firstRecord)
+    let inner = folder(records, names: 0..<3, below: nil)
+    let top = folder(records, names: 0..<20, below: inner)
+    let paged = folder(records, names: 0..<2000, below: nil)
+    let table = ContainerTable.encode([
+      row("apps/org.example.a/data", top), row("groups/org.example.g", paged),
+    ])
+    let place = records.append(table)
+    try records.flush()
+    let end = records.end
+    let bytes = try records.descriptor.read(count: Int(end), at: 0)
+    let smallTable = ContainerTable.encode([row("folders/a", inner)])
+    var small = Array(bytes.prefix(Int((top ?? .nowhere).offset)))
+    let smallPlace = RecordPlace(of: smallTable, at: UInt64(small.count))
+    small += smallTable
+    var seeds = [("state", put(smallPlace, into: small)), ("state", interrupted())]
+    for place in [inner, top, place] {
+      guard let place, let record = records.read(place) else { continue }
+      seeds.append(("state-record", record))
+    }
+    seeds.append(("state-record", entries(0..<4)))
+    seeds.append(("state-record", Array(put(place, into: bytes).prefix(StateHead.size))))
+    return seeds
+  }
+
+  /// The bytes with a head at both places.
+  private static func put(_ containers: RecordPlace?, into bytes: [UInt8]) -> [UInt8] {
+    var bytes = bytes
+    var head = StateHead(key, program: "sandboxctl", end: UInt64(bytes.count))
+    head.containers = containers
+    for place in StateHead.places {
+      head.generation += 1
+      bytes.replaceSubrange(Int(place)..<(Int(place) + StateHead.size), with: head.encoded())
+    }
+    return bytes
+  }
+
+  private static func interrupted() -> [UInt8] {
+    var bytes = StateHead(key, program: "sandboxctl").encoded()
+    for container in ["apps/org.example.a/data", "folders/a"] {
+      var batch = FolderKey(container: ByteString(container)).digest.bytes
+      LittleEndian.append(Blake2b.hash([]).leadingWord, to: &batch)
+      batch += entries(0..<5)
+      LittleEndian.append(UInt32(batch.count), to: &bytes)
+      LittleEndian.append(Blake2b.hash(batch).leadingWord, to: &bytes)
+      bytes += batch
+    }
+    return bytes
+  }
+
+  // MARK: - Entries
+
+  private static func status(_ number: Int) -> FileStatus {
+    let time = Timestamp(seconds: 1_700_000_000 + Int64(number), nanoseconds: 5)
+    return FileStatus(
+      number % 7 == 6 ? .directory : .file,
+      identity: FileIdentity(device: 1, inode: UInt64(number)), size: UInt64(number) * 100,
+      modified: time, changed: time)
+  }
+
+  private static func name(_ number: Int) -> [UInt8] {
+    Array("file \(number + 10_000)".utf8)
+  }
+
+  private static func encoded(_ number: Int) -> [UInt8]? {
+    if number % 5 == 4 { return nil }
+    return try? TreeEntry(name: ByteString(name(number)), node: .symlink(target: "x")).encoded()
+  }
+
+  private static func note(_ number: Int) -> EntryNote {
+    EntryNote(
+      isSettled: number % 2 == 0, marks: MarkSet(rawValue: UInt64(number % 4)),
+      isDatabase: number % 3 == 0 ? nil : number % 3 == 1)
+  }
+
+  private static func folder(
+    _ file: RecordFile, names: Range<Int>, below: RecordPlace?
+  ) -> RecordPlace? {
+    var record = FolderRecord(file)
+    for number in names {
+      record.add(
+        name(number).span, status(number), note(number), encoded: encoded(number),
+        folder: number % 7 == 6 ? below : nil)
+    }
+    return record.write(tree: TreeReference(Blake2b.hash([UInt8(names.count % 256)])))
+  }
+
+  private static func entries(_ numbers: Range<Int>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    for number in numbers {
+      _ = EntryLayout.append(
+        name(number).span, status(number), note(number), encoded(number), nil, to: &bytes)
+    }
+    return bytes
+  }
+
+  private static func row(_ path: ByteString, _ folder: RecordPlace?) -> ContainerTable.Row {
+    var entry: [UInt8] = []
+    path.withSpan { name in
+      _ = EntryLayout.append(name, status(6), note(6), nil, folder, to: &entry)
+    }
+    return ContainerTable.Row(
+      path: path, snapshot: Blake2b.hash([3]), policy: Blake2b.hash([]), packs: .nowhere,
+      entry: entry)
+  }
+}

@@ -1,0 +1,58 @@
+import Codecs
+import SystemIO
+
+@testable import Lifecycle
+
+/// The checksums of a state file and of the file of an interrupted run.
+enum StateSums {
+  private static let keyAt = 24
+  private static let containersAt = 88
+
+  /// The bytes with heads of this key whose sums hold, those of their tables of containers too, and
+  /// with batches whose sums hold.
+  static func mended(_ bytes: [UInt8], _ key: StateKey) -> [UInt8] {
+    var bytes = bytes
+    mendBatches(&bytes)
+    for place in StateHead.places { mendHead(&bytes, at: Int(place), key) }
+    return bytes
+  }
+
+  private static func mendHead(_ bytes: inout [UInt8], at start: Int, _ key: StateKey) {
+    guard bytes.count >= start + StateHead.size else { return }
+    bytes.replaceSubrange(
+      (start + keyAt)..<(start + keyAt + 64), with: key.repository.bytes + key.source.bytes)
+    mendPlace(&bytes, at: start + containersAt)
+    let head = start..<(start + StateHead.size - 8)
+    put(Blake2b.hash(Array(bytes[head])).leadingWord, at: head.upperBound, in: &bytes)
+  }
+
+  /// Puts the sum of the record that a place names into it.
+  private static func mendPlace(_ bytes: inout [UInt8], at start: Int) {
+    let offset = LittleEndian.integer(bytes.span, at: start, as: UInt64.self)
+    let length = LittleEndian.integer(bytes.span, at: start + 8, as: UInt32.self)
+    guard offset <= UInt64(bytes.count), UInt64(length) <= UInt64(bytes.count) - offset else {
+      return
+    }
+    let record = Array(bytes[Int(offset)..<(Int(offset) + Int(length))])
+    put(Blake2b.hash(record).leadingWord, at: start + 12, in: &bytes)
+  }
+
+  /// The file of an interrupted run: behind the head batches, each with its length and its sum.
+  private static func mendBatches(_ bytes: inout [UInt8]) {
+    var place = StateHead.size
+    while place + 12 <= bytes.count {
+      let length = Int(LittleEndian.integer(bytes.span, at: place, as: UInt32.self))
+      let start = place + 12
+      guard length > 0, length <= bytes.count - start else { return }
+      let batch = Array(bytes[start..<(start + length)])
+      put(Blake2b.hash(batch).leadingWord, at: place + 4, in: &bytes)
+      place = start + length
+    }
+  }
+
+  private static func put(_ word: UInt64, at place: Int, in bytes: inout [UInt8]) {
+    var encoded: [UInt8] = []
+    LittleEndian.append(word, to: &encoded)
+    bytes.replaceSubrange(place..<(place + 8), with: encoded)
+  }
+}

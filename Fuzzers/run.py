@@ -1,0 +1,143 @@
+#!/usr/bin/env python3
+"""Builds the fuzzers and runs each on its corpus for a while.
+
+usage: run.py [--seconds N] [--seeds] [TARGET ...]
+
+  --seconds N  how long each target is driven (60); with 0 the corpus is replayed and no more
+  --seeds      make the seeds of the corpus anew, from the golden repository, and end
+
+The targets are those of Fuzzers/Sources; without any named, all. Fuzzers/Corpus/TARGET holds seeds and
+what was found earlier, Fuzzers/Dictionaries/TARGET.dict the words of a format. New inputs that reach
+new code gather in Fuzzers/.build/grown, so that a later run goes on from there. An input that crashes,
+hangs or takes too much memory is left in Fuzzers/.build/found; the exit code is 1 then.
+
+The target `canary` crashes on certain bytes: a run in which it is not found finds nothing else
+either, and fails.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+BUILD = [
+    "swift", "build", "--package-path", str(HERE), "-c", "release", "--product", "fuzz",
+    # All modules are instrumented; -enable-testing lets the targets see what is internal.
+    "-Xswiftc", "-sanitize=fuzzer,address", "-Xswiftc", "-enable-testing",
+    "-Xswiftc", "-use-ld=lld",
+]
+LIMITS = [
+    "-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=512", "-max_len=65536",
+    "-print_final_stats=1", "-use_value_profile=1",
+]
+CANARY = "canary"
+CANARY_SECONDS = 60
+
+
+def build():
+    """Builds the program and gives its path."""
+    subprocess.run(BUILD, check=True)
+    place = subprocess.run(BUILD + ["--show-bin-path"], check=True, capture_output=True, text=True)
+    return pathlib.Path(place.stdout.strip()) / "fuzz"
+
+
+def environment(target):
+    return dict(
+        os.environ, FUZZ_TARGET=target, SWIFT_BACKTRACE="enable=no", ASAN_OPTIONS="detect_leaks=0")
+
+
+def drive(program, target, seconds):
+    """Runs one target; gives libFuzzer's exit code and what it said."""
+    grown = HERE / ".build/grown" / target
+    found = HERE / ".build/found"
+    grown.mkdir(parents=True, exist_ok=True)
+    found.mkdir(parents=True, exist_ok=True)
+    words = [program, *LIMITS, f"-artifact_prefix={found}/{target}-", grown]
+    corpus = HERE / "Corpus" / target
+    if corpus.is_dir():
+        words.append(corpus)
+    dictionary = HERE / "Dictionaries" / f"{target}.dict"
+    if dictionary.is_file():
+        words.append(f"-dict={dictionary}")
+    words.append("-runs=0" if seconds == 0 else f"-max_total_time={seconds}")
+    done = subprocess.run(
+        words, env=environment(target), stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    return done.returncode, done.stderr.decode(errors="replace")
+
+
+def coverage(text):
+    """The coverage that libFuzzer told first and last."""
+    told = [int(number) for number in re.findall(r"\bcov: (\d+)", text)]
+    return (told[0], told[-1]) if told else (0, 0)
+
+
+def executions(text):
+    told = re.findall(r"number_of_executed_units: *(\d+)", text)
+    return int(told[-1]) if told else 0
+
+
+def check_canary(program):
+    """Whether a crash that is there is found."""
+    code, text = drive(program, CANARY, CANARY_SECONDS)
+    for file in (HERE / ".build/found").glob(f"{CANARY}-*"):
+        file.unlink()
+    if code == 0:
+        print(f"fuzz: error: the crash of the target '{CANARY}' was not found", file=sys.stderr)
+        return False
+    print(f"{CANARY:14} found after {executions(text)} executions")
+    return True
+
+
+def check(program, target, seconds):
+    """Runs one target and tells how it went."""
+    code, text = drive(program, target, seconds)
+    first, last = coverage(text)
+    print(f"{target:14} {executions(text):9} executions, coverage {first} to {last}", flush=True)
+    if code == 0 and last > 0:
+        return True
+    print("\n".join(text.splitlines()[-60:]), file=sys.stderr)
+    if code == 0:
+        print(f"fuzz: error: {target} reached no code that is instrumented", file=sys.stderr)
+        return False
+    print(f"fuzz: error: {target} failed: the input is in {HERE}/.build/found", file=sys.stderr)
+    print(f"fuzz: hint: FUZZ_TARGET={target} {program} FILE runs it again", file=sys.stderr)
+    return False
+
+
+def make_seeds(program):
+    corpus = HERE / "Corpus"
+    for seed in corpus.glob("*/seed-*"):
+        seed.unlink()
+    subprocess.run([program, "--seeds", HERE.parent, corpus], check=True)
+    size = sum(file.stat().st_size for file in corpus.rglob("*") if file.is_file())
+    print(f"{size} bytes in {corpus}")
+
+
+def main():
+    parser = argparse.ArgumentParser(usage=__doc__)
+    parser.add_argument("--seconds", type=int, default=60)
+    parser.add_argument("--seeds", action="store_true")
+    parser.add_argument("targets", nargs="*")
+    options = parser.parse_args()
+    program = build()
+    if options.seeds:
+        make_seeds(program)
+        return 0
+    listed = subprocess.run([program, "--targets"], check=True, capture_output=True, text=True)
+    targets = [name for name in listed.stdout.split() if name != CANARY]
+    unknown = set(options.targets) - set(targets)
+    if unknown:
+        print(f"fuzz: error: no target {', '.join(sorted(unknown))}", file=sys.stderr)
+        print(f"fuzz: hint: the targets are {', '.join(targets)}", file=sys.stderr)
+        return 2
+    good = check_canary(program)
+    for target in options.targets or targets:
+        good = check(program, target, options.seconds) and good
+    return 0 if good else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,166 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What commands answer with `--json` is what docs/json promises: each line of each run, errors and
+/// warnings included, is held against the command's schema.
+@Suite struct SchemaTests {
+  /// A run and how it ends. Words hold no spaces; `{…}` in a line is replaced by `SchemaRig`.
+  typealias Run = (line: String, code: Int32)
+
+  /// Runs that show each member at least once, in an order in which they work. A command's schema is
+  /// named by its words, joined by hyphens.
+  static let runs: [(command: String, runs: [Run])] = [
+    (
+      "init",
+      [("init other --plain --json", 0), ("init repo --plain --json", 1), ("init x --json", 2)]
+    ),
+    ("sample", [("sample again --json", 0), ("sample again --day 1 --json", 0)]),
+    ("apps", [("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0)]),
+    (
+      "classify",
+      [
+        ("classify --root device --json", 0), ("classify --root device --summary --json", 0),
+        ("classify --root nowhere --json", 1),
+      ]
+    ),
+    (
+      "explain",
+      [
+        ("explain --root device --json notebook/Library/Caches", 0),
+        ("explain --root device --json notebook/Documents/none", 0),
+        (
+          "explain --root device --json apps/org.example.darkroom/data/Documents/x --exclude *.x", 0
+        ),
+      ]
+    ),
+    ("policy-list", [("policy list --json", 0)]), ("policy-show", [("policy show ios --json", 0)]),
+    ("policy-lint", [("policy lint ios --json", 0), ("policy lint bad.yaml --json", 5)]),
+    ("policy-test", [("policy test ios --json", 0), ("policy test wrong.yaml --json", 5)]),
+    (
+      "backup",
+      [
+        ("backup --root device --repo repo --dry-run --json", 0),
+        ("backup --root device --repo repo --json --tag a", 0),
+        ("backup --root device --repo repo --json --fail-if-unchanged", 4),
+        ("backup --layout folder --root odd --repo repo --json", 0),
+        ("backup --root device --repo nowhere --json", 10),
+      ]
+    ),
+    (
+      "snapshots-list", [("snapshots --json --repo repo", 0), ("snapshots --json --repo none", 10)]
+    ),
+    (
+      "snapshots-show",
+      [
+        ("snapshots show latest --json --repo repo", 0),
+        ("snapshots show latest~1 --json --repo repo", 0),
+      ]
+    ),
+    (
+      "ls",
+      [
+        ("ls latest --recursive --json --repo repo", 0),
+        ("ls latest~1 --recursive --json --repo repo", 0), ("ls 00000 --json --repo repo", 1),
+      ]
+    ),
+    ("find", [("find ** --json --repo repo", 0), ("find [ --json --repo repo", 2)]),
+    (
+      "versions",
+      [
+        ("versions folders/odd/link --json --repo repo", 0),
+        ("versions apps/org.example.notebook/data/Documents --json --repo repo", 0),
+        ("versions folders/odd/nothing --json --repo repo", 1),
+      ]
+    ),
+    ("diff", [("diff latest~1 latest --metadata --json --repo repo", 0)]),
+    ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
+    ("check", [("check --read-data --json --repo repo", 0)]),
+    // What these do to a user's timers is tested where there are some.
+    ("schedule-install", [("schedule install --json --frobnicate", 2)]),
+    ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),
+    ("schedule-status", [("schedule status --json --frobnicate", 2)]),
+    (
+      "restore",
+      [
+        ("restore latest --to back --dry-run --json --repo repo", 0),
+        ("restore latest --to back --json --repo repo", 0),
+        ("restore latest --to back --overwrite always --delete --json --repo repo", 0),
+        ("restore latest --to back --json --delete --repo repo", 2),
+        ("restore latest~1 --to-device device --dry-run --json --repo repo", 0),
+        ("restore latest~1 --to-device device --overwrite always --json --repo repo", 0),
+      ]
+    ),
+  ]
+
+  /// Runs on a repository that was damaged.
+  static let damaged: [(command: String, runs: [Run])] = [
+    ("check", [("check --read-data --json --repo repo", 13)]),
+    ("restore", [("restore latest --to part --json --repo repo", 13)]),
+    ("ls", [("ls latest --recursive --json --repo repo", 13)]),
+    ("diff", [("diff latest~1 latest --json --repo repo", 13)]),
+    ("find", [("find *.md --json --repo repo", 13)]),
+    ("stats", [("stats latest --json --repo repo", 13)]),
+  ]
+
+  @Test func everyAnswerIsAsItsSchemaSays() throws {
+    var rig = try SchemaRig()
+    for (command, runs) in Self.runs { try rig.run(command, runs) }
+    try rig.damage()
+    for (command, runs) in Self.damaged { try rig.run(command, runs) }
+    let faults = try rig.validate()
+    #expect(faults.isEmpty, "\(faults.joined(separator: "\n"))")
+  }
+
+  @Test func everyCommandWithJSONHasASchemaAndRuns() throws {
+    let cli = try CommandLine()
+    let help = try cli.json("--experimental-dump-help")
+    let commands = Set(Self.commandsWithJSON(try #require(help["command"] as? [String: Any])))
+    #expect(commands.count >= 19)
+    #expect(commands == Set(Self.runs.map(\.command)), "each command with --json has runs here")
+    let folder = Shared.packageRoot.appendingPathComponent("docs/json")
+    let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    let schemas = Set(files.filter { $0.hasSuffix(".schema.json") })
+    let wanted = commands.union(["common", "messages"]).map { "\($0).schema.json" }
+    #expect(schemas == Set(wanted), "a schema for each command with --json in docs/json")
+    let index = try String(contentsOf: folder.appendingPathComponent("README.md"), encoding: .utf8)
+    for schema in wanted { #expect(index.contains("(\(schema))"), "\(schema) in README.md") }
+  }
+
+  private static func commandsWithJSON(
+    _ command: [String: Any], _ path: [String] = []
+  ) -> [String] {
+    let arguments = command["arguments"] as? [[String: Any]] ?? []
+    let hasJSON = arguments.contains { argument in
+      (argument["names"] as? [[String: Any]] ?? []).contains { $0["name"] as? String == "json" }
+    }
+    let below = (command["subcommands"] as? [[String: Any]] ?? []).flatMap { child in
+      commandsWithJSON(child, path + [child["commandName"] as? String ?? ""])
+    }
+    return (hasJSON ? [path.joined(separator: "-")] : []) + below
+  }
+
+  /// The validator is one: what lacks a member, has another, or one of another type is told.
+  @Test(arguments: [
+    (#"{"files":1,"bytes":2}"#, true), (#"{"files":1}"#, false),
+    (#"{"files":1,"bytes":"2"}"#, false),
+    (#"{"files":1,"bytes":-2}"#, false), (#"{"files":1,"bytes":2,"more":0}"#, false), ("[", false),
+  ]) func aWrongAnswerIsFound(totals: String, isRight: Bool) throws {
+    var rig = try SchemaRig(isEmpty: true)
+    rig.add(
+      "classify", "a forged line", #"{"class":"cache","keeps":\#(totals),"leaves_out":\#(totals)}"#)
+    #expect(try rig.validate().isEmpty == isRight)
+  }
+
+  /// Members that are allowed beside those of a shared part are not all members.
+  @Test func anEntryHasNoOtherMembers() throws {
+    let entry =
+      #""path":"a","type":"fifo","mode":420,"uid":0,"gid":0,"modified":"2026-01-01T00:00:00Z""#
+    for (line, isRight) in [("{\(entry)}", true), (#"{\#(entry),"more":0}"#, false)] {
+      var rig = try SchemaRig(isEmpty: true)
+      rig.add("ls", "a forged line", line)
+      #expect(try rig.validate().isEmpty == isRight)
+    }
+  }
+}
