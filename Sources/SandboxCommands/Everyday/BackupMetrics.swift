@@ -94,7 +94,7 @@ struct BackupMetrics {
 
   private static func labels(_ result: DeviceBackup.Result) -> [(String, String)] {
     let layout = result.done?.plan.device.layout.rawValue ?? ""
-    return [("root", result.root.description), ("layout", layout)]
+    return [("root", result.root.utf8 ?? result.root.description), ("layout", layout)]
   }
 
   private static func seconds(_ time: Timestamp) -> String {
