@@ -108,7 +108,8 @@ import Testing
     let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
     #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreRig.notebook])
     let containers = harbors.first?["containers"] as? [[String: Any]] ?? []
-    #expect(containers.compactMap { $0.path() } == ["apps/\(DeviceRestoreRig.notebook)/data"])
+    let paths = containers.compactMap { $0.path() }
+    #expect(paths == [ByteString("apps/\(DeviceRestoreRig.notebook)/data")])
     #expect(try rig.cli.succeed("apps --root other").contains("safe harbor for"))
     #expect((apps["apps"] as? [Any])?.isEmpty == true, "what waits is no app of the device")
     // It is merged into what waits already.
