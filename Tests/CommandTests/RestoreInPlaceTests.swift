@@ -107,7 +107,7 @@ import Testing
     let other = rig.cli.folder.path("other-name")
     try Folder.open(path: other.folderPath).createHardLink(
       "other-name", to: "Recipes.md", in: Folder.open(path: note.folderPath))
-    let app = try Holder(of: "\(other)")
+    let app = try AppHolder(of: "\(other)")
     defer { app.end() }
     let outcome = try rig.cli.run("restore latest --app notebook --in-place --repo repo")
     #expect(outcome.code == 1)
@@ -149,7 +149,7 @@ extension DeviceRestoreRig {
 }
 
 /// A process that holds a file open until it is ended.
-private final class Holder {
+private final class AppHolder {
   private let running = Process()
   private let input = Pipe()
   var process: Int32 { running.processIdentifier }
