@@ -99,7 +99,7 @@ import Testing
     ("check", [("check --read-data --json --repo repo", 13)]),
     ("restore", [("restore latest --to part --json --repo repo", 13)]),
     ("ls", [("ls latest --recursive --json --repo repo", 13)]),
-    ("diff", [("diff latest~1 latest --json --repo repo", 13)]),
+    ("diff", [("diff latest~2 latest --json --repo repo", 13)]),
     ("find", [("find *.md --json --repo repo", 13)]),
     ("stats", [("stats latest --json --repo repo", 13)]),
   ]
