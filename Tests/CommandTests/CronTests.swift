@@ -109,7 +109,7 @@ import Testing
   @Test func aRunThatWaitsGoesOn() throws {
     let outcome = try whileLocked(
       """
-      timeout 300 "$0" backup --quiet --lock-wait 5m; echo $? > status &
+      (timeout 300 "$0" backup --quiet --lock-wait 5m; echo $? > status) &
       sleep 0.5; echo later > home/.var/app/org.example.App/data/later; rm held
       while [ ! -s status ]; do sleep 0.05; done; cat status
       """)

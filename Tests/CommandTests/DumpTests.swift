@@ -79,7 +79,7 @@ import Testing
       try cli.folder.write(random.bytes(3_000_000), at: name)
     }
     _ = try cli.succeed("init repo --plain")
-    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
     try cli.flip(byte: 1_000_000, of: try cli.largestPack())
     let archive = try cli.run("dump latest:folders/tree --repo repo")
     #expect(archive.code == 13)

@@ -159,7 +159,9 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   ) -> HostileRow {
     HostileRow(
       testDescription: "an index with \(name)",
-      refusers: Set(commands).subtracting(["snapshots"]), words: ["index/"]
+      refusers: ["check", "check --read-data"],
+      warners: Set(commands).subtracting(["snapshots", "check", "check --read-data"]),
+      words: ["index"]
     ) {
       var forged = twoFiles()
       forged.changeIndex = change

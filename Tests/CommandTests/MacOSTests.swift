@@ -62,7 +62,7 @@ import Testing
     _ = try cli.succeed("init repo --plain")
     let report = try cli.run("backup --root disk/Users/you --repo repo")
     #expect(report.code == 0, "\(report.errors)")
-    #expect(report.output.contains("policy macos: 1 app"))
+    #expect(report.output.hasPrefix("device  ") && report.output.contains("disk/Users/you: 1 app"))
     _ = try cli.succeed("restore latest --to back --repo repo")
     try PolicyComparison.expectRestored(cli, device: "disk/Users/you", back: "back")
     let kept = try OddTree.listing(cli.folder, "back")

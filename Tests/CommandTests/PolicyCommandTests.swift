@@ -6,7 +6,9 @@ import Testing
 /// The policies that come with the program, as its commands show them; and what policies of one's
 /// own change.
 @Suite struct PolicyCommandTests {
-  private static let names = ["common", "apple", "ios", "flatpak", "everything"]
+  private static let names = [
+    "common", "apple", "ios", "flatpak", "macos", "snap", "everything",
+  ]
 
   private static func file(_ name: String) throws -> String {
     try String(
@@ -32,13 +34,13 @@ import Testing
       "overlay: all\nschema: 1\nrules:\n  - {id: a, match: '**/x', restore: skip}\n",
       at: "home/.config/sandboxctl/policies/site.yaml")
     let listed = try cli.jsonLines("policy list --json")
-    #expect(listed.count == 6)
+    #expect(listed.count == Self.names.count + 1)
     #expect(listed.last?["overlay"] as? Bool == true)
     #expect(listed.last?["origin"] as? String == "user")
     #expect(listed.last?["rules"] as? Int == 1)
     let text = try cli.succeed("policy list").split(separator: "\n")
-    #expect(text.count == 7)
-    #expect(try cli.succeed("policy lint").contains("6 files: no mistake"))
+    #expect(text.count == Self.names.count + 2)
+    #expect(try cli.succeed("policy lint").contains("\(Self.names.count + 1) files: no mistake"))
     #expect(try cli.succeed("policy test").contains(", 0 failed"))
   }
 

@@ -109,7 +109,9 @@ import Testing
   private func terminal(
     _ columns: Int, _ arguments: String = "", environment: [String: String] = ["TERM": "xterm"]
   ) throws -> String {
-    let line = "stty cols \(columns) rows 20; $PROGRAM \(Self.backup) \(arguments)"
+    // Durable calls of half a second each: there is something to draw on any machine.
+    let slow = "strace -f -o trace -e trace=fsync -e inject=fsync:delay_enter=500000"
+    let line = "stty cols \(columns) rows 20; \(slow) $PROGRAM \(Self.backup) \(arguments)"
     let outcome = try cli.run(
       [], under: ["bash", "-c", "PROGRAM=$0 script -qec '\(line)' /dev/null"],
       environment: environment)

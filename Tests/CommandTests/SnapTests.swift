@@ -60,7 +60,7 @@ import Testing
     _ = try cli.succeed("init repo --plain")
     let report = try cli.run("backup \(Self.device) --repo repo")
     #expect(report.code == 0 && report.errors.isEmpty, "\(report.errors)")
-    #expect(report.output.contains("policy snap: 2 apps"))
+    #expect(report.output.contains("disk/home/you/snap: 2 apps"))
     _ = try cli.succeed("restore latest --to back --repo repo")
     try PolicyComparison.expectRestored(cli, device: "disk/home/you/snap", back: "back")
     let kept = try OddTree.listing(cli.folder, "back")
