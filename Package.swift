@@ -102,7 +102,7 @@ let package = Package(
       swiftSettings: common),
     .testTarget(
       name: "PolicyEngineTests",
-      dependencies: ["BuiltinPolicies", "Codecs", "PolicyEngine", "SandboxModel"],
+      dependencies: ["BuiltinPolicies", "Codecs", "PolicyEngine", "SandboxModel", "TestSupport"],
       swiftSettings: common),
     .testTarget(
       name: "ArchiveStoreTests",

@@ -26,6 +26,33 @@ import Testing
     #expect(allocations[1] < allocations[0] + 60, "\(allocations)")
   }
 
+  /// A mark, or a name that a folder holds, costs something when it is first met, and not for each
+  /// of the thousand files that bear it.
+  @Test func knownMarksCostNoAllocation() throws {
+    guard ac_is_counting() != 0 else { return }
+    let policy = try Self.policy(
+      [
+        "{id: caches, in: [folder], match: '**/Cache/**', class: cache, when: {sibling: Local}}"
+      ],
+      markers: ["{id: excluded, in: [folder], xattr: user.excluded, then: {backup: never}}"])
+    var classifier = Classifier(policy)
+    let root = classifier.root(.folder)
+    let (name, mark) = (Array("Cache".utf8), MarkSet(marker: 0))
+    func reach(_ classifier: inout Classifier) -> Classifier.State {
+      let held = classifier.holding(root, classifier.siblingNames(root))
+      return classifier.marking(classifier.descend(held, name.span), mark)
+    }
+    let first = reach(&classifier)
+    let facts = EntryFacts(.directory, size: 0, modified: 0)
+    #expect(classifier.verdicts(first, facts).keep.dataClass == .cache)
+    #expect(classifier.marks(first) == mark)
+    let before = ac_allocations()
+    var others = 0
+    for _ in 0..<1000 where reach(&classifier) != first { others += 1 }
+    #expect(ac_allocations() - before < 20)
+    #expect(others == 0)
+  }
+
   private static func place(_ layout: Layout) -> ByteString {
     switch layout {
     case .coreSimulator: "Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
@@ -100,10 +127,13 @@ import Testing
     }
   }
 
-  private static func policy(_ rules: [String]) throws -> CompiledPolicy {
+  private static func policy(
+    _ rules: [String], markers: [String] = []
+  ) throws -> CompiledPolicy {
+    let lists = [("rules", rules), ("markers", markers)].filter { !$0.1.isEmpty }
     let text =
-      "policy: x\nschema: 1\nlayout: folder\nrules:\n"
-      + rules.map { "  - \($0)\n" }.joined()
+      "policy: x\nschema: 1\nlayout: folder\n"
+      + lists.map { name, list in "\(name):\n" + list.map { "  - \($0)\n" }.joined() }.joined()
     let source = PolicySource(name: "x.yaml", bytes: Array(text.utf8), origin: .builtin)
     return try PolicyLibrary([source]).compile(PolicyRequest(policy: "x", layout: .folder))
   }

@@ -8,8 +8,11 @@ extension Classifier {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]
     guard key.marks | added != key.marks else { return state }
+    if let known = marked.find(state.index, added) { return State(index: known) }
     key.marks |= added
-    return State(index: intern(key))
+    let target = intern(key)
+    marked.insert(state.index, added, target: target)
+    return State(index: target)
   }
 
   /// The marks that count at a state: its own and those that folders above it handed down.
@@ -51,9 +54,12 @@ extension Classifier {
   public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
     let present = siblings.rawValue & records[Int(state.index)].siblings
     guard present != 0 else { return state }
+    if let known = held.find(state.index, present) { return State(index: known) }
     var key = keys[Int(state.index)]
     key.siblings = present
-    return State(index: intern(key))
+    let target = intern(key)
+    held.insert(state.index, present, target: target)
+    return State(index: target)
   }
 
   /// Whether something below a folder may be kept in a backup: whether a left-out folder must be

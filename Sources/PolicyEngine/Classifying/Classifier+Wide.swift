@@ -25,6 +25,8 @@ extension Classifier {
     (records, keys, table, remaining) = ([], [], [], [])
     (indices, roots, wideSymbols, weight) = ([:], [:], [:], 0)
     transitions.removeAll()
+    marked.removeAll()
+    held.removeAll()
     states = kept.map { State(index: intern($0)) }
   }
 }

@@ -31,6 +31,9 @@ public struct Classifier: ~Copyable {
   /// The steps with conditions on size or age that come after those of `table`.
   var remaining: [UInt32] = []
   var transitions = TransitionTable()
+  /// Where marks lead from states, and names that folders hold: the bits are the symbols.
+  var marked = TransitionTable()
+  var held = TransitionTable()
   var roots: [RootKey: UInt32] = [:]
   let names: NameFilter
   /// The globs of the policy, when they are few enough for a bit each.
