@@ -1,4 +1,5 @@
 import ArchiveStore
+import Foundation
 import Lifecycle
 import PolicyEngine
 import SandboxModel
@@ -33,7 +34,14 @@ import Testing
     let snapshot = try #require(try rig.backup().snapshot)
     let wanted = try rig.records("tree")
     var (finished, takenBack) = (0, 0)
-    for call in 1...3000 {
+    // In CI some of the calls, each time others; with SANDBOXCTL_STRESS all.
+    var random = Seeded.fresh("DeviceFaultTests")
+    let stride =
+      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+      ? 1 : kind.staysBroken && kind.number == 5 ? 11 : 41
+    var call = 0
+    while call < 3000 {
+      call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
       try rig.folder.folder.removeTree("tree")
       try rig.copy("older", to: "tree")
       var outcome = Outcome()
@@ -48,7 +56,8 @@ import Testing
       let recovered = try Recovery(device(rig), policy: Rig.policy(.folder)).run()
       for operation in recovered {
         #expect(operation.failed.isEmpty, "\(what): \(operation.failed)")
-        operation.isFinished ? (finished += 1) : (takenBack += 1)
+        finished += operation.isFinished ? 1 : 0
+        takenBack += operation.isFinished ? 0 : 1
         try expectOnly(operation.isFinished ? wanted : older, rig, what)
       }
       #expect(try InterruptedOperation.all(on: rig.folder.path("tree")).isEmpty, "\(what)")
@@ -58,10 +67,11 @@ import Testing
       let differences = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }
       #expect(differences.isEmpty, "\(what): \(differences.sorted())")
       if !plan.hasFired { break }
-      #expect(call < 3000, "it does not end")
     }
-    // Of those that break down for good, some can be finished and some are taken back.
-    if kind.staysBroken { #expect(finished > 10 && takenBack > 10, "\(finished), \(takenBack)") }
+    #expect(call < 3000, "it does not end")
+    // Of those that break down for good, some can be finished and some are taken back: there are more
+    // than 11 calls of either kind in a row.
+    if stride <= 11 { #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)") }
   }
 
   private func device(_ rig: Rig) throws -> Device {

@@ -97,7 +97,9 @@ extension RecoveredOperation {
 extension Console {
   /// Says what was interrupted on a device, with what makes it good; tells whether something was.
   @discardableResult
-  func warn(ofInterruptedOn root: ByteString) -> Bool {
+  func warn(ofInterruptedOn device: Device) -> Bool {
+    let root = device.root
+    let layout = device.layout == .folder ? " --layout folder" : ""
     let found: [InterruptedOperation]
     do throws(LifecycleError) {
       found = try InterruptedOperation.all(on: root)
@@ -105,7 +107,7 @@ extension Console {
       warning(error.description)
       return true
     }
-    let command = "sandboxctl recover --root \(ShellWord.text(root.description))"
+    let command = "sandboxctl recover --root \(ShellWord.text(root.description))\(layout)"
     for operation in found {
       warning(
         "the \(operation.operation) of '\(operation.container)' was interrupted "

@@ -29,7 +29,7 @@ struct TrashListCommand: SandboxCommand {
     var isEmpty = true
     for choice in try device.choices() {
       let found = try choice.find()
-      console.warn(ofInterruptedOn: found.root)
+      console.warn(ofInterruptedOn: found)
       for item in try Trash(of: found.root).items() {
         isEmpty = false
         try output.json

@@ -178,7 +178,7 @@ struct BackupCommand: SandboxCommand {
     let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
-      console.warn(ofInterruptedOn: found.root)
+      console.warn(ofInterruptedOn: found)
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
         try self.plan(found, policy, excluding: [], isStopping)

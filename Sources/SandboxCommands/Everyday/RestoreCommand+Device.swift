@@ -18,7 +18,7 @@ extension RestoreCommand {
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: stored.snapshot.policy.name)
     if dryRun {
-      console.warn(ofInterruptedOn: found.root)
+      console.warn(ofInterruptedOn: found)
     } else if try console.recover(Recovery(found, policy: policy, isForced: place.force)) {
       found = try device(of: stored.snapshot)
     }
