@@ -36,7 +36,7 @@ struct InterruptedRestoreTests {
     var random = Seeded.fresh()
     let isThorough = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
     var outcomes: Set<String> = []
-    var call = isThorough ? 1 : Int.random(in: 1...8, using: &random)
+    var call = isThorough ? 1 : Int.random(in: 1...3, using: &random)
     while true {
       try Folder.open(path: cli.folder.path).removeTree("tree")
       try cli.copy("now", to: "tree")
@@ -48,7 +48,7 @@ struct InterruptedRestoreTests {
       try Self.expectWhole(cli, "recovered after call \(call)")
       _ = try cli.succeed(Self.restore)
       #expect(try Self.files(cli, "tree") == Self.stored, "call \(call)")
-      call += isThorough ? 1 : 8
+      call += isThorough ? 1 : 3
       #expect(call < 300)
       if call >= 300 { break }
     }
@@ -166,6 +166,28 @@ struct InterruptedRestoreTests {
     #expect(try rig.text(note) != "spoilt")
     #expect(try cli.succeed("recover --root device").contains("nothing was interrupted"))
     #expect(try cli.run("backup --root device --repo repo --quiet").code == 0)
+  }
+
+  @Test func aDamagedJournalIsSaid() throws {
+    let (rig, note) = try Self.interrupted()
+    let journal = try Folder.open(path: rig.cli.folder.path("device/.sandboxctl/journal"))
+    let name = try #require(try journal.names().first { $0.description.hasSuffix(".json") })
+    let bytes = try #require(try journal.file(name).readAll(limit: 1 << 20))
+    let file = try journal.fileForWriting(name)
+    try file.truncate(to: UInt64(bytes.count / 2))
+    let apps = try rig.cli.run("apps --root device")
+    #expect(apps.code == 0 && apps.errors.contains("cannot read the journal"), "\(apps.errors)")
+    let backup = try rig.cli.run("backup --root device --repo repo")
+    #expect(backup.code == 3 && backup.errors.contains("cannot read the journal"))
+    for command in ["recover --root device", "restore latest --in-place --repo repo"] {
+      let refused = try rig.cli.run(command)
+      #expect(refused.code == 1, "\(command)")
+      #expect(refused.errors.contains("hint: if it is damaged, remove it"), "\(refused.errors)")
+      #expect(try rig.text(note) == "spoilt")
+    }
+    try journal.remove(name)
+    _ = try rig.cli.succeed("restore latest~1 --app notebook --in-place --repo repo")
+    #expect(try rig.text(note) != "spoilt")
   }
 
   @Test func theNextRestoreMakesItGoodFirst() throws {

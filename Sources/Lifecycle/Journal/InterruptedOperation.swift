@@ -21,28 +21,39 @@ public struct InterruptedOperation: Sendable {
   ///
   /// - Throws: `failed` when the journal cannot be looked at.
   public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
+    var found: [InterruptedOperation] = []
+    for (path, bytes) in try texts(on: root) {
+      guard let record = JournalRecord(reading: bytes),
+        OperationJournal.file(record.id) == path.lastComponent
+      else {
+        throw LifecycleError(
+          .failed,
+          "cannot read the journal '\(path)': it is damaged, or of a later version of this program",
+          hint: "if it is damaged, remove it: no file is torn, and what gave way is in the trash")
+      }
+      found.append(InterruptedOperation(record: record))
+    }
+    return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
+  }
+
+  /// The journals of a device whose operations live no more.
+  private static func texts(
+    on root: ByteString
+  ) throws(LifecycleError) -> [(path: ByteString, bytes: [UInt8])] {
     do throws(SystemError) {
       guard let folder = try ControlFolder.open(ControlFolder.journal, root: root) else {
         return []
       }
-      var found: [InterruptedOperation] = []
+      var found: [(ByteString, [UInt8])] = []
       for name in try folder.names() {
         guard let id = OperationJournal.id(name) else { continue }
         if try FileLock.isHeld(OperationJournal.lock(id), in: folder) { continue }
         // It may have ended between two looks.
         guard let bytes = try read(name, in: folder) else { continue }
-        guard let record = JournalRecord(reading: bytes), record.id == id else {
-          throw SystemError.replaced(folder.path.appending(name))
-        }
-        found.append(InterruptedOperation(record: record))
+        found.append((folder.path.appending(name), bytes))
       }
-      return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
-    } catch {
-      throw LifecycleError(
-        .failed, "cannot read the journal of '\(root)': \(error.description)",
-        hint: "what it says of an interrupted operation is lost; look at "
-          + "'\(ControlFolder.path(ControlFolder.journal, root: root))'")
-    }
+      return found
+    } catch { throw LifecycleError(error) }
   }
 
   private static func read(
