@@ -67,6 +67,20 @@ import Testing
     #expect(try rig.names(trash.appending("shared/folders")).isEmpty)
   }
 
+  @Test func whatCannotBeLookedAtIsListedAllTheSame() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("stored", at: "tree/file")
+    let snapshot = try #require(try rig.backup().snapshot)
+    _ = try restore(rig, snapshot, at: 0)
+    let trash = Trash(of: rig.folder.path("tree"))
+    let found = (1...20).compactMap { call in
+      Faults.inject(Faults.Plan(failing: [.list], at: call, number: 13)) { try? trash.items() }
+    }
+    #expect(found.contains { $0.count == 1 && $0[0].totals.files == 0 }, "one could not be counted")
+    #expect(found.contains { $0.count == 1 && $0[0].totals.files == 1 })
+    #expect(found.allSatisfy { $0.count == 1 && (0...1).contains($0[0].totals.files) })
+  }
+
   /// A note can be wrong; nothing but a trash is removed on its word.
   @Test func aNoteThatLeadsElsewhereRemovesNothing() throws {
     let rig = try Rig(inMemory: true)

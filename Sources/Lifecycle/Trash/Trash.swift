@@ -33,7 +33,7 @@ public struct Trash: Sendable {
     var items = try unmeasured()
     for index in items.indices {
       for path in items[index].folders {
-        items[index].totals.add(try Self.totals(of: path))
+        items[index].totals.add(Self.totals(of: path))
       }
     }
     return items
@@ -66,13 +66,14 @@ public struct Trash: Sendable {
     }
   }
 
-  private static func totals(of path: ByteString) throws(SystemError) -> RestoreTotals {
+  /// What is below a folder, as far as it can be looked at.
+  private static func totals(of path: ByteString) -> RestoreTotals {
     var contents = PresentEntries(protected: [])
-    do throws(SystemError) {
-      try contents.read(try Folder.open(path: path))
-    } catch { if !error.isMissing { throw error } }
+    if let folder = try? Folder.open(path: path) { try? contents.read(folder) }
     var totals = contents.totals
-    if let note = try? Folder.open(path: path).status(TrashNote.file) {
+    if let note = try? Folder.open(path: path).status(TrashNote.file), totals.files > 0,
+      totals.bytes >= note.size
+    {
       totals.files -= 1
       totals.bytes -= note.size
     }
