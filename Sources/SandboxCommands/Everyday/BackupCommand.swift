@@ -24,7 +24,8 @@ struct BackupCommand: SandboxCommand {
         whichever exist, a snapshot each. Without any repository the user's own is made and used.
 
         Exit status 3 says that something the policy keeps could not be read; it is named, and \
-        everything else is stored. 11 says that another backup of the same source is going on.
+        everything else is stored; or that an operation on the device was interrupted, so that what \
+        is stored is a state in the middle of it, until 'recover' makes that good. 11 says that another backup of the same source is going on.
 
         With --json each device's report is a line; with --verbose, too, each second a line before \
         it tells how far the work is (event: progress).
@@ -177,6 +178,7 @@ struct BackupCommand: SandboxCommand {
     let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
+      console.warn(ofInterruptedOn: found)
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
         try self.plan(found, policy, excluding: [], isStopping)

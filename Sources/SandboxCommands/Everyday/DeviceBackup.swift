@@ -42,7 +42,9 @@ struct DeviceBackup {
       let request = request(lock, selection, counters, isStopping)
       return (plan, try BackupOperation(plan, to: repository, request).run())
     }
-    return Result(root: plan.device.root, done: (plan, report), status: status(of: report))
+    let wasInterrupted = console.warn(ofInterruptedOn: plan.device)
+    let status = wasInterrupted ? .doneInPart : status(of: report)
+    return Result(root: plan.device.root, done: (plan, report), status: status)
   }
 
   private func request(
