@@ -179,7 +179,7 @@ struct BackupCommand: SandboxCommand {
       let found = try device.device.get()
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
-        try self.plan(found, policy, excluding: [], isStopping)
+        try self.plan(found, policy, excluding: [], knowing: nil, isStopping).plan
       }
       if output.json {
         try console.result(plan.json)
@@ -221,15 +221,16 @@ struct BackupCommand: SandboxCommand {
 
   func plan(
     _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
-    _ isStopping: @escaping @Sendable () -> Bool
-  ) throws -> BackupPlan {
+    knowing marks: MarkMemory?, _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> (plan: BackupPlan, marks: MarkMemory?) {
     let options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
     let device = device.stating(groupsOf: policy)
     let selection = try part.selection(of: device)
-    let scan = DeviceScan.run(device, policy: policy, options: options, where: selection.has)
+    let scan = DeviceScan.run(
+      device, policy: policy, options: options, knowing: marks, where: selection.has)
     if scan.isInterrupted { throw LifecycleError.interrupted }
-    return BackupPlan.make(scan)
+    return (BackupPlan.make(scan), scan.marks)
   }
 
   private static func checked(_ jobs: Int) throws -> Int {
