@@ -202,7 +202,7 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, report).write(console, isQuiet: output.quiet)
+      try BackupText(plan, report).write(console, isQuiet: output.quiet, isStrict: strict)
     }
     if output.json || output.quiet { return }
     if isOnSameDisk, !acceptSameDisk {
