@@ -150,10 +150,14 @@ struct BackupCommand: SandboxCommand {
 
   private typealias FoundDevice = (choice: DeviceChoice, device: Result<Device, any Error>)
 
-  /// Those devices that have the apps which are asked for.
+  /// Those devices that have the apps which are asked for, and those that cannot be looked at, which
+  /// may have them.
   private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
     if part.apps.isEmpty || found.count == 1 { return found }
-    let holders = found.filter { (try? part.selection(of: $0.device.get())) != nil }
+    let holders = found.filter { choice in
+      guard let device = try? choice.device.get() else { return true }
+      return (try? part.selection(of: device)) != nil
+    }
     if holders.isEmpty, let first = found.first { _ = try part.selection(of: first.device.get()) }
     return holders
   }
