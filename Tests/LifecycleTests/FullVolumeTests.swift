@@ -41,10 +41,12 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// A device's volume that another program fills while a restore into it is staged, or placed: each
-  /// file is old or new, what gave way is kept, nothing need be recovered, and later it is completed.
-  @Test(.enabled(if: try Mount.isPermitted()), arguments: [false, true])
-  func aDeviceThatIsFilledMeanwhileLosesNothing(isLate: Bool) throws {
+  /// A device's volume that another program fills while a restore into it is staged: each file is old
+  /// or new, what gave way is kept, nothing need be recovered, and later it is completed. (That a call
+  /// fails while files are placed is `DeviceFaultTests`: how many pages a full tmpfs still gives
+  /// cannot be told to the page.)
+  @Test(.enabled(if: try Mount.isPermitted()))
+  func aDeviceThatIsFilledMeanwhileLosesNothing() throws {
     let rig = try Rig(inMemory: true)
     let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
     let names = (0..<40).map { ByteString("small/tree/folder \($0 % 4)/\($0)") }
@@ -63,10 +65,7 @@ import Testing
       (request.savesFirst, request.isForced) = (false, true)
       let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
       storage.state.withLock { state in
-        // Late: what is staged just fits, a page for each file, and what comes after it does not.
-        state.action = { event in
-          if event.contains("packs/") { Self.fill(rig, leaving: isLate ? 40 : 0) }
-        }
+        state.action = { event in if event.contains("packs/") { Self.fill(rig) } }
       }
       defer { storage.state.withLock { $0.action = nil } }
       return try DeviceRestoreOperation(
@@ -98,16 +97,13 @@ import Testing
   }
 
   /// Writes until nothing more fits.
-  @Sendable private static func fill(_ rig: Rig, leaving pages: UInt64 = 0) {
+  @Sendable private static func fill(_ rig: Rig) {
     guard let filler = try? rig.folder.folder.folder("small").openOrCreate("filler"),
       let end = try? filler.status().size, (try? filler.seek(to: end)) != nil
     else { return }
     for count in [1 << 16, 1 << 12] {
       let bytes = [UInt8](repeating: 1, count: count)
       while (try? filler.write(bytes)) != nil {}
-    }
-    if pages > 0, let size = try? filler.status().size {
-      try? filler.truncate(to: size > pages << 12 ? size - pages << 12 : 0)
     }
   }
 }
