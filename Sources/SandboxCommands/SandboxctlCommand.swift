@@ -30,6 +30,7 @@ struct SandboxctlCommand: ParsableCommand {
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
             CheckCommand.self,
           ]),
+        CommandGroup(name: "App life", subcommands: [PurgeCommand.self]),
         CommandGroup(
           name: "Device and policy",
           subcommands: [

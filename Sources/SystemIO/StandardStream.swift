@@ -26,6 +26,9 @@ public final class StandardStream {
   /// Whether a person reads it.
   public var isTerminal: Bool { isatty(raw) == 1 }
 
+  /// Whether a person types what standard input gives.
+  public static var isInputTerminal: Bool { isatty(0) == 1 }
+
   /// How many columns the terminal has; nil when it is none.
   public var columns: Int? {
     let columns = cl_terminal_columns(raw)

@@ -35,6 +35,16 @@ import Testing
         ),
       ]
     ),
+    (
+      "purge",
+      [
+        ("purge --root device --query --json", 0), ("purge --root device --json", 2),
+        ("purge --root device --level critical --dry-run --json", 0),
+        ("purge --root device --free 1TiB --dry-run --json", 5),
+        ("purge --root again --level critical --yes --json", 0),
+        ("purge --root again --free 1TiB --yes --json", 5),
+      ]
+    ),
     ("policy-list", [("policy list --json", 0)]), ("policy-show", [("policy show ios --json", 0)]),
     ("policy-lint", [("policy lint ios --json", 0), ("policy lint bad.yaml --json", 5)]),
     ("policy-test", [("policy test ios --json", 0), ("policy test wrong.yaml --json", 5)]),

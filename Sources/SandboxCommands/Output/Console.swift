@@ -45,6 +45,9 @@ final class Console {
     say(line + "\n")
   }
 
+  /// Begins a line that a person is to end.
+  func prompt(_ text: String) { say(text) }
+
   /// Tells of a failure.
   func failure(_ failure: Failure) {
     if isJSON {
