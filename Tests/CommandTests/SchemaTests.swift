@@ -30,6 +30,10 @@ import Testing
       [
         ("explain --root device --json notebook/Library/Caches", 0),
         ("explain --root device --json notebook/Documents/none", 0),
+        ("explain --root device --json --purge notebook/Documents/none", 0),
+        ("explain --root device --json --purge notebook/Documents", 0),
+        ("explain --root device --json --purge notebook/Library/Caches", 0),
+        ("explain --root device --json --purge reader/tmp/CFNetworkDownload_d4E5f6.tmp", 0),
         (
           "explain --root device --json apps/org.example.darkroom/data/Documents/x --exclude *.x", 0
         ),

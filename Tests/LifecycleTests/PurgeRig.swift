@@ -12,7 +12,12 @@ struct PurgeRig {
 
   /// A device in a folder of its own, or below a path, as on another volume.
   init(inMemory: Bool = true, below path: ByteString = "device") throws {
-    folder = try TemporaryFolder("purge", inMemory: inMemory)
+    try self.init(TemporaryFolder("purge", inMemory: inMemory), below: path)
+  }
+
+  /// A device below a path of a folder.
+  init(_ folder: TemporaryFolder, below path: ByteString) throws {
+    self.folder = folder
     root = path
     _ = try Folder.make(path: folder.path(path))
     for app in 0..<2 { _ = try Folder.make(path: folder.path(data(app)).appending("tmp")) }
@@ -53,7 +58,13 @@ struct PurgeRig {
     return options
   }
 
+  /// The device's policy, compiled once for all tests.
+  private static let own = Result { try policy([""]) }
+
+  /// The device's policy with others laid over it.
   static func policy(_ overlays: [String] = []) throws -> CompiledPolicy {
+    if overlays.isEmpty { return try own.get() }
+    let overlays = overlays.filter { !$0.isEmpty }
     let extra = overlays.enumerated().map { number, text in
       PolicySource(
         name: "overlay-\(number).yaml", bytes: Array(text.utf8), origin: .commandLine)

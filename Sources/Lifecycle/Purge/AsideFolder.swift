@@ -59,12 +59,6 @@ struct AsideFolder: ~Copyable {
     try folder.removeFolder(moved)
   }
 
-  /// Deletes what was moved here; gives the bytes that were found in it.
-  func remove(_ moved: ByteString, bytes: UInt64) throws(SystemError) -> UInt64 {
-    try folder.removeTree(moved)
-    return bytes
-  }
-
   /// Removes it when nothing waits in it.
   consuming func close(in root: borrowing Folder) {
     guard let own = try? root.folder(OwnNames.folder) else { return }

@@ -199,17 +199,22 @@ struct ContainerPurge: ~Copyable {
         return .changed("another thing stands in its place")
       }
       let moved = try aside.take(name, from: folder, leavingTwin: stays)
+      let check: FolderCheck
       do throws(SystemError) {
-        let check = try FolderCheck.run(planned, entry, try aside.folder.folder(moved))
+        check = try FolderCheck.run(planned, entry, try aside.folder.folder(moved))
         if let remark = check.difference {
           try aside.giveBack(moved, name, to: folder, wasExchanged: stays)
           return .changed(remark)
         }
-        return .gone(try aside.remove(moved, bytes: check.bytes))
       } catch {
         try? aside.giveBack(moved, name, to: folder, wasExchanged: stays)
         throw error
       }
+      // From here on it is not whole any more and never comes back: the next purge ends what fails.
+      do throws(SystemError) {
+        try aside.folder.removeTree(moved)
+        return .gone(check.bytes)
+      } catch { return .failed(error, 0) }
     }
     aside.close(in: ladder.root)
     if case .gone = outcome, !stays { gone[scan.entries[entry].parent, default: 0] += 1 }
@@ -230,9 +235,6 @@ struct ContainerPurge: ~Copyable {
   func components(_ entry: Int) -> [[UInt8]] {
     scan.path(entry).components.map { Array($0.bytes) }
   }
-
-  /// Deletes what a purge that was killed had moved aside; gives its bytes.
-  mutating func removeLeftovers() -> UInt64 { AsideFolder.removeLeftovers(in: ladder.root) }
 
   /// Removes the folders that were emptied, the deepest first, but for those that rules name; gives
   /// the bytes that they had.

@@ -25,6 +25,7 @@ struct PurgeRun {
     report.volumes.append(
       PurgeReport.Volume(path: volume.path, goal: volume.goal, before: volume.space.available))
     guard let term = volume.term, volume.goal != .some(0) else { return }
+    removeLeftovers(on: volume.device)
     let all = plan.units.indices.filter { place in
       let unit = plan.units[place]
       return plan.device(of: unit) == volume.device && plan.isFree(unit)
@@ -44,6 +45,18 @@ struct PurgeRun {
         batch.append(place)
         expected += plan.units[place].bytes
       }
+    }
+  }
+
+  /// Deletes what a purge that was killed or that failed had moved aside.
+  private mutating func removeLeftovers(on device: UInt64) {
+    for scan in plan.scan.containers {
+      guard scan.entries.first?.status.identity.device == device,
+        plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
+        let root = try? Folder.open(path: scan.container.absolutePath)
+      else { continue }
+      let bytes = AsideFolder.removeLeftovers(in: root)
+      if bytes > 0 { count(bytes, files: 0, units: 0, PurgePlan.party(of: scan.container)) }
     }
   }
 
@@ -97,7 +110,6 @@ struct PurgeRun {
   private mutating func remove(
     _ places: ArraySlice<Int>, by purge: inout ContainerPurge, _ party: ByteString
   ) {
-    count(purge.removeLeftovers(), files: 0, units: 0, party)
     for (step, place) in places.enumerated() {
       if options.isStopping() { isDone = true }
       if isDone { break }

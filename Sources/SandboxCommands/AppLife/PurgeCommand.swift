@@ -112,6 +112,14 @@ struct PurgeCommand: SandboxCommand {
     return PurgePlan.make(scan, request)
   }
 
+  /// The plan of what the policy's levels ask for, for one who only wants to know.
+  static func look(_ found: Device, _ policy: CompiledPolicy) throws -> PurgePlan {
+    var options = ScanOptions()
+    options.notesAccess = true
+    let scan = DeviceScan.run(found.stating(groupsOf: policy), policy: policy, options: options)
+    return PurgePlan.make(scan, try PurgeRequest.now(.byPressure, for: scan))
+  }
+
   private func writeJSON(_ plan: PurgePlan, _ console: Console) throws {
     for volume in plan.volumes {
       for (number, place) in volume.chosen.enumerated() {
