@@ -7,7 +7,9 @@ Each round changes a folder, backs it up, and as often as not kills that with SI
 `check --read-data` must find nothing, every snapshot that there was must still be there, and a
 snapshot chosen by chance must restore as the folder was when it was made. Another one is restored
 into a folder that holds something, and killed as often: then each file there must be as it was or as
-it is stored, and the next restore must complete it. The seed is printed;
+it is stored, and the next restore must complete it. A third one is restored in place, and killed as
+often: what gave way must be in the trash, and `recover` must make good what was interrupted. The seed
+is printed;
 SANDBOXCTL_SEED makes the same changes again (the moments of the kills depend on the machine, too).
 The folder of a run that fails is kept.
 """
@@ -25,6 +27,10 @@ import tempfile
 import time
 
 
+# The program's own folder on a device, and the beginning of the names of those in which it stages.
+OWN = ".sandboxctl"
+
+
 class Soak:
     """One run: the program, its folder, and a copy of the source for each snapshot."""
 
@@ -33,7 +39,8 @@ class Soak:
         self.source = folder / "tree"
         self.source.mkdir()
         self.known = {}
-        self.kills = self.restore_kills = self.rounds = 0
+        self.kills = self.restore_kills = self.place_kills = self.rounds = 0
+        self.recovered = {"finished": 0, "taken-back": 0}
         self.durations = {"backup": 0.3, "restore": 0.3}
         self.run("init", "repo", "--plain")
 
@@ -115,6 +122,43 @@ class Soak:
             raise SystemExit(f"soak: error: {snapshot} is merged otherwise: {differences[:5]}")
         shutil.rmtree(into)
 
+    def merge_in_place(self):
+        """Restores one snapshot in place, kills that now and then: nothing is torn or lost, `recover`
+        makes it good, and the same command completes it."""
+        if not self.known:
+            return
+        snapshot, wanted = self.chance.choice(sorted(self.known.items()))
+        before = self.folder / "before"
+        shutil.copytree(self.source, before)
+        words = ("restore", snapshot, "--in-place", "--repo", "repo", "--no-snapshot", "--delete",
+                 "--quiet")
+        if self.run_or_kill(*words):
+            self.place_kills += 1
+            self.expect_kept(before, wanted)
+            answer = json.loads(self.run("recover", "--layout", "folder", "--root", "tree", "--json"))
+            for operation in answer["operations"]:
+                self.recovered[operation["outcome"]] += 1
+            self.expect_kept(before, wanted)
+            self.run(*words)
+        differences = [path for path in compare(wanted, self.source) if path != OWN]
+        if differences:
+            raise SystemExit(f"soak: error: {snapshot} comes in place otherwise: {differences[:5]}")
+        shutil.rmtree(self.source / OWN, ignore_errors=True)
+        shutil.rmtree(before)
+
+    def expect_kept(self, before, wanted):
+        """Each file is old or new, and what is not there any more is in the trash."""
+        torn = neither(self.source, before, wanted)
+        if torn:
+            raise SystemExit(f"soak: error: neither old nor new: {torn[:5]}")
+        trash = self.source / OWN / "trash"
+        for path in before.rglob("*"):
+            relative = path.relative_to(before)
+            places = [self.source / relative, *trash.glob(f"*/folders/tree/{relative}")]
+            if path.is_file() and not any(
+                    place.is_file() and filecmp.cmp(path, place, shallow=False) for place in places):
+                raise SystemExit(f"soak: error: lost: {relative}")
+
     def verify(self):
         """Nothing is damaged, nothing is gone, and one of the snapshots restores."""
         self.run("check", "--read-data", "--quiet", "--repo", "repo")
@@ -141,6 +185,7 @@ class Soak:
         self.backup()
         self.verify()
         self.merge()
+        self.merge_in_place()
 
 
 def compare(wanted, found):
@@ -159,7 +204,7 @@ def neither(found, before, wanted):
     paths = []
     for path in found.rglob("*"):
         relative = path.relative_to(found)
-        if relative.parts[0].startswith(".sandboxctl-restore-") or not path.is_file():
+        if relative.parts[0].startswith(OWN) or not path.is_file():
             continue
         others = [folder / relative for folder in (before, wanted)]
         if not any(other.is_file() and filecmp.cmp(path, other, shallow=False) for other in others):
@@ -188,7 +233,8 @@ def main():
         raise
     shutil.rmtree(folder)
     print(f"soak: {soak.rounds} rounds, {soak.kills} backups and {soak.restore_kills} restores "
-          f"killed, {len(soak.known)} snapshots: all whole")
+          f"killed, {soak.place_kills} more in place ({soak.recovered['finished']} finished, "
+          f"{soak.recovered['taken-back']} taken back), {len(soak.known)} snapshots: all whole")
 
 
 if __name__ == "__main__":

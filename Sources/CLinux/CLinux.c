@@ -181,6 +181,13 @@ long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
   return 0;
 }
 
+// Whether nothing on the volume that fd is on can be changed, as it is mounted.
+long cl_is_read_only(int fd) {
+  struct statvfs v;
+  long r = CL_RETRY(fstatvfs(fd, &v));
+  return r < 0 ? r : (v.f_flag & ST_RDONLY) != 0;
+}
+
 // Whether another machine's clock may give the files' times: network file systems by their magic
 // numbers (statfs(2)), FUSE among them, behind which one may stand.
 long cl_is_remote(int fd) {

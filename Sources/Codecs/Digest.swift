@@ -54,18 +54,8 @@ public struct Digest: Hashable, Sendable {
 
   /// Appends the 32 bytes to a buffer.
   public func append(to buffer: inout [UInt8]) {
-    Self.append(word0, to: &buffer)
-    Self.append(word1, to: &buffer)
-    Self.append(word2, to: &buffer)
-    Self.append(word3, to: &buffer)
-  }
-
-  private static func append(_ word: UInt64, to buffer: inout [UInt8]) {
-    var shift: UInt64 = 64
-    while shift > 0 {
-      shift -= 8
-      buffer.append(UInt8(truncatingIfNeeded: word >> shift))
-    }
+    let words = (word0.bigEndian, word1.bigEndian, word2.bigEndian, word3.bigEndian)
+    unsafe withUnsafeBytes(of: words) { unsafe buffer.append(contentsOf: $0) }
   }
 
   /// The first eight bytes as a number: enough to find damage by, not to name things by.

@@ -14,6 +14,7 @@ public enum LittleEndian {
   static func word32(_ bytes: Span<UInt8>, at place: Int) -> UInt32 { integer(bytes, at: place) }
 
   /// Appends a number's bytes.
+  @inlinable
   public static func append(_ value: some FixedWidthInteger, to buffer: inout [UInt8]) {
     unsafe withUnsafeBytes(of: value.littleEndian) { unsafe buffer.append(contentsOf: $0) }
   }

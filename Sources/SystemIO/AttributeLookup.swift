@@ -5,6 +5,8 @@ internal import Glibc
 public struct AttributeLookup: ~Copyable {
   private var buffer = [UInt8](repeating: 0, count: 1024)
   private var filled = 0
+  /// Whether the file system of the last entry has attributes at all, as it is mounted.
+  public private(set) var isAnswered = true
 
   /// Makes a lookup that knows of no entry yet.
   public init() {}
@@ -52,6 +54,7 @@ public struct AttributeLookup: ~Copyable {
       }
       if count != -Int(ERANGE) {
         filled = max(count, 0)
+        isAnswered = count >= 0
         return
       }
       guard buffer.count < 1 << 20 else {

@@ -29,7 +29,7 @@ public struct ByteString: Hashable, Sendable {
   @inlinable public var bytes: ArraySlice<UInt8> { storage[..<(storage.count - 1)] }
 
   /// Whether a NUL is among the bytes, which no file name may hold.
-  public var hasNUL: Bool { bytes.contains(0) }
+  public var hasNUL: Bool { withSpan { $0.contains(0) } }
 
   /// Calls `body` with the bytes, without the NUL.
   @inlinable

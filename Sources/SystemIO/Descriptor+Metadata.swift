@@ -24,6 +24,11 @@ extension Descriptor {
     try SystemError.check(.space, name) { cl_is_remote(raw) } != 0
   }
 
+  /// Whether nothing on the volume can be changed as it is mounted.
+  func isReadOnly() throws(SystemError) -> Bool {
+    try SystemError.check(.space, name) { cl_is_read_only(raw) } != 0
+  }
+
   /// The flags of the file that chattr(1) sets: those of `FileFlags.kept`. Nil where the file system
   /// or the kind of file has none.
   public func flags() throws(SystemError) -> UInt32? {

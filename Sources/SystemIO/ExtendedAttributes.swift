@@ -19,6 +19,7 @@ public struct ExtendedAttributes: Sendable {
   /// The attributes' names, sorted by their bytes; none where the file system has no attributes.
   public func names() throws(SystemError) -> [ByteString] {
     do {
+      if try hasNone() { return [] }
       let list = try unsafe sized { into, count in
         unsafe withChild { unsafe cl_list_attributes(raw, $0, into, count) }
       }
@@ -64,6 +65,13 @@ public struct ExtendedAttributes: Sendable {
         unsafe key.withCString { unsafe cl_remove_attribute(raw, child, $0) }
       }
     }
+  }
+
+  /// Whether there are certainly none: most files have none, and that costs no memory to find out.
+  private func hasNone() throws(SystemError) -> Bool {
+    try SystemError.check(.readAttributes, name) {
+      unsafe withChild { unsafe cl_list_attributes(raw, $0, nil, 0) }
+    } == 0
   }
 
   /// Calls `body` with the child's name, as the kernel takes it.

@@ -151,6 +151,9 @@ extension Folder {
   /// Whether the folder's volume is another machine's, whose clock may give the files' times.
   public func isRemote() throws(SystemError) -> Bool { try descriptor.isRemote() }
 
+  /// Whether nothing on the volume can be changed as it is mounted.
+  public func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
+
   /// The free space of the folder's volume.
   public func space() throws(SystemError) -> VolumeSpace { try descriptor.space() }
 }

@@ -37,7 +37,7 @@ public struct NameBuffer: ~Copyable {
 
   private mutating func append(_ bytes: Span<UInt8>, behind separator: UInt8?) {
     if let separator { storage.append(separator) }
-    for index in bytes.indices { storage.append(bytes[index]) }
+    storage.append(bytes)
     storage.append(0)
   }
 

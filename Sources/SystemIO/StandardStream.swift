@@ -26,9 +26,6 @@ public final class StandardStream {
   /// Whether a person reads it.
   public var isTerminal: Bool { isatty(raw) == 1 }
 
-  /// Whether a person types what standard input gives.
-  public static var isInputTerminal: Bool { isatty(0) == 1 }
-
   /// How many columns the terminal has; nil when it is none.
   public var columns: Int? {
     let columns = cl_terminal_columns(raw)
@@ -61,6 +58,25 @@ public final class StandardStream {
         }
       }
     }
+  }
+
+  /// Whether a person writes standard input.
+  public static var isInputTerminal: Bool { isatty(0) == 1 }
+
+  /// Reads a line of standard input, at most `limit` bytes of it, without the newline; nil where the
+  /// input has ended. What comes behind the line is left to be read.
+  public static func readLine(limit: Int) throws(SystemError) -> [UInt8]? {
+    var line: [UInt8] = []
+    var byte: [UInt8] = [0]
+    while line.count < limit {
+      let count = try SystemError.check(.read, "standard input") {
+        unsafe byte.withUnsafeMutableBytes { unsafe cl_read(0, $0.baseAddress, 1) }
+      }
+      if count == 0 { return line.isEmpty ? nil : line }
+      if byte[0] == UInt8(ascii: "\n") { break }
+      line.append(byte[0])
+    }
+    return line
   }
 
   /// Reads standard input to its end, at most `limit` bytes; nil when there are more.

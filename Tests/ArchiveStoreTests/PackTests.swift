@@ -159,6 +159,61 @@ import Testing
     }
   }
 
+  /// The frames that hold file contents, each as the names of its members.
+  private func members() throws -> [[String]] {
+    var frames: [[String]] = []
+    for object in try IndexLoading.loadAll(from: repository.storage).objects {
+      for number in 0..<object.packs {
+        let pack = object.pack(number)
+        let bytes = try repository.storage.load(
+          RepositoryLayout.pack(pack.id), limit: Int(pack.size))
+        var decompressor = try ZstdDecompressor()
+        for place in try SeekTable(tail: bytes.span).places.dropLast() {
+          let plain = try decompressor.decompress(
+            Array(bytes[place.stored]), limit: FormatLimit.frame)
+          frames.append(
+            try TarReader.members(of: plain).map { ByteString($0.member.path).description })
+        }
+      }
+    }
+    return frames.filter { !$0.contains { $0.hasPrefix(".sandboxctl/trees/") } }
+  }
+
+  /// Text and photos in turn: neither is compressed with the other.
+  @Test func whatDoesNotCompressHasFramesOfItsOwn() throws {
+    var random = SeededBytes(seed: 23)
+    var files: [(name: String, bytes: [UInt8])] = []
+    for number in 0..<12 {
+      let line = String(repeating: "a line of text \(number)\n", count: 50_000)
+      files.append(("text-\(number)", Array(line.utf8)))
+      files.append(("noise-\(number)", random.bytes(400_000)))
+    }
+    let snapshot = try repository.back(up: files)
+    let kinds = try members().map { frame in
+      Set(frame.map { $0.contains("noise") ? "noise" : "text" })
+    }
+    #expect(kinds.filter { $0 == ["noise"] }.count >= 4)
+    #expect(kinds.filter { $0 == ["text"] }.count >= 2)
+    // What was left of both at the end may share one.
+    #expect(kinds.filter { $0.count == 2 }.count <= 1)
+    let reader = try repository.beginReading()
+    for file in files {
+      #expect(try reader.bytes(at: ByteString(file.name), in: snapshot) == file.bytes)
+    }
+  }
+
+  /// A small run does not leave two small frames.
+  @Test func aLittleOfBothSharesAFrame() throws {
+    var random = SeededBytes(seed: 24)
+    let text = Array(String(repeating: "words ", count: 1000).utf8)
+    let noise = random.bytes(5000)
+    let snapshot = try repository.back(up: [("noise", noise), ("text", text)])
+    #expect(try members().map(\.count) == [2])
+    let reader = try repository.beginReading()
+    #expect(try reader.bytes(at: "noise", in: snapshot) == noise)
+    #expect(try reader.bytes(at: "text", in: snapshot) == text)
+  }
+
   @Test func whatDoesNotCompressIsNotMuchLarger() throws {
     var random = SeededBytes(seed: 22)
     let snapshot = try repository.back(up: [("noise", random.bytes(6 << 20))])

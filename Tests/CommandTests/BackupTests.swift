@@ -91,4 +91,23 @@ import Testing
     #expect(!listed.contains("packs"))
     #expect(!listed.contains("repository.json"))
   }
+
+  /// Silence is for success: an exit status of 3 has its reason told.
+  @Test func aQuietBackupSaysWhyItIsNotStrictlyWhole() throws {
+    guard try Mount.isPermitted() else { return }
+    let cli = try CommandLine()
+    try cli.folder.write("x", at: "tree/file")
+    let mount = try Mount(on: cli.folder.folder.folder("tree"), at: cli.folder.path("tree"), "disk")
+    defer { withExtendedLifetime(mount) {} }
+    _ = try cli.succeed("init repo --plain --no-default")
+    let line = "backup --layout folder --root tree --repo repo --quiet"
+    let lenient = try cli.run(line)
+    #expect(lenient.code == 0 && lenient.output.isEmpty && lenient.errors.isEmpty)
+    let strict = try cli.run(line + " --strict")
+    #expect(strict.code == 3 && strict.output.isEmpty)
+    #expect(
+      strict.errors
+        == "sandboxctl: warning: folders/tree/disk: another file system is mounted there, which is "
+        + "not entered\n")
+  }
 }

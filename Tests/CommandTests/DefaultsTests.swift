@@ -100,11 +100,11 @@ import Testing
     #expect(lines[4].contains(summary), "\(lines[4])")
     #expect(
       lines.last
-        == "next: sandboxctl restore latest:browser --to look     sandboxctl ls latest")
+        == "next: sandboxctl restore latest --app browser --to look     sandboxctl ls latest")
     // What is advised works.
-    _ = try cli.succeed("restore latest:browser --to look")
+    _ = try cli.succeed("restore latest --app browser --to look")
     _ = try cli.succeed("ls latest")
-    #expect(try cli.folder.read("look/data/bookmarks").count == 300)
+    #expect(try cli.folder.read("look/data/data/bookmarks").count == 300)
   }
 
   @Test func whatIsAdvisedIsForTheSameRepository() throws {

@@ -46,6 +46,40 @@ import Testing
     try said.expectSnapshot("app-names")
   }
 
+  /// Once what a run found has stood still for two seconds the next one asks for no attribute but of
+  /// the folder with a tag in it, whose content may change while the folder stays as it is.
+  @Test(.enabled(if: Strace.isPermitted)) func marksAreLookedForOnlyWhereSomethingChanged() throws {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain --no-default")
+    let line = "backup --root device --repo repo --quiet"
+    func asked() throws -> Int {
+      let log = cli.folder.string + "/log"
+      // listxattrat(2) is number 465 everywhere; this strace may not know its name.
+      let outcome = try cli.run(line, under: ["strace", "-f", "-qq", "-o", log])
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      return String(decoding: try cli.folder.read("log"), as: UTF8.self)
+        .matches(of: /(?:listxattr(?:at)?|syscall_0x1d1)\(/).count
+    }
+    #expect(try asked() > 200)
+    var last = Int.max
+    for _ in 0..<20 where last > 2 {
+      Host.pause(seconds: 0.5)
+      last = try asked()
+    }
+    #expect(last <= 2)
+    // What is marked from now on is left out.
+    let rig = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
+    let notes = try cli.folder.folder.folder(ByteString(rig + "/Documents/Notes"))
+    let name: ByteString = "Groceries.md"
+    let path = "apps/org.example.notebook/data/Documents/Notes"
+    #expect(try cli.succeed("ls latest:\(path) --repo repo").contains(name.description))
+    try notes.attributes(of: name).set(
+      "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("com.apple.backupd".utf8))
+    _ = try cli.succeed(line)
+    #expect(try !cli.succeed("ls latest:\(path) --repo repo").contains(name.description))
+  }
+
   @Test func aDanglingContainerRootIsSaid() throws {
     let rig = try DeviceRestoreRig()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")

@@ -66,11 +66,11 @@ struct FlatpakTests {
     #expect(lines[2].contains(/^  org\.example\.Hello +[0-9]+ B  [0-9.]+ KiB cache/))
     #expect(lines[3].hasPrefix("first backup: ") && lines[3].contains("   snapshot "))
     #expect(
-      lines[4] == "next: sandboxctl restore latest:hello --to look     sandboxctl ls latest")
+      lines[4] == "next: sandboxctl restore latest --app hello --to look     sandboxctl ls latest")
     #expect(outcome.errors.hasPrefix("note: this repository is on the same disk as the data"))
-    _ = try cli.succeed("restore latest:hello --to look")
+    _ = try cli.succeed("restore latest --app hello --to look")
     let settings: ByteString = "home/.var/app/org.example.Hello/config/settings.ini"
-    #expect(try cli.folder.read("look/config/settings.ini") == cli.folder.read(settings))
+    #expect(try cli.folder.read("look/data/config/settings.ini") == cli.folder.read(settings))
   }
 
   @Test func overridesAreAnAppsSettings() throws {

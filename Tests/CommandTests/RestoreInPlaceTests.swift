@@ -149,7 +149,7 @@ extension DeviceRestoreRig {
 }
 
 /// A process that holds a file open until it is ended.
-private final class OpenFileHolder {
+final class OpenFileHolder {
   private let running = Process()
   private let input = Pipe()
   var process: Int32 { running.processIdentifier }

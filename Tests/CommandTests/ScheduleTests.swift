@@ -141,6 +141,74 @@ import Testing
         == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
   }
 
+  // MARK: - What is known of the runs
+
+  /// The answers of `schedule status --json`, which are as their schema says.
+  private func status() throws -> [[String: Any]] {
+    let output = try run("schedule", "status", "--json").output
+    var rig = try SchemaRig(isEmpty: true)
+    rig.add("schedule-status", "schedule status --json", output)
+    #expect(try rig.validate() == [])
+    return try output.split(separator: "\n").map { try CommandLine.object($0) }
+  }
+
+  @Test func theTimerTellsWhenItRanAndRuns() throws {
+    try program(
+      "systemctl",
+      """
+      [ "$2" = show ] && [ "$3" = sandboxctl-backup.timer ] && [ ! -f "$HOME/stopped" ] || \
+        { [ "$2" != is-active ] || [ ! -f "$HOME/stopped" ]; exit; }
+      echo "LastTriggerUSec=@1700000000"
+      echo "NextElapseUSecRealtime=@1700086400"
+      """)
+    #expect(try run("schedule", "install", "--systemd").code == 0)
+    let told = try #require(try status().first)
+    #expect(told["last"] as? String == "2023-11-14T22:13:20Z")
+    #expect(told["next"] as? String == "2023-11-15T22:13:20Z")
+    let shown = try run("schedule", "status").output
+    #expect(shown.contains("  yes   2023-11-14 22:13  2023-11-15 22:13  "), "\(shown)")
+    try cli.folder.write("", at: "home/stopped")
+    let stopped = try #require(try status().first)
+    #expect(stopped["active"] as? Bool == false)
+    #expect(stopped["last"] is NSNull && stopped["next"] is NSNull)
+    #expect(try run("schedule", "status").output.contains("  no    unknown  never  "))
+  }
+
+  @Test func ofACronJobTheSnapshotsTellAndTheFields() throws {
+    #expect(try run("schedule", "install", "--cron", "--calendar", "5 4 * * *").code == 0)
+    let before = try #require(try status().first)
+    #expect(before["last"] is NSNull && before["active"] is NSNull)
+    let next = try #require(before["next"] as? String)
+    #expect(next.hasSuffix("T04:05:00Z"), "the host's time zone is UTC: \(next)")
+    try cli.folder.write("x", at: "home/.var/app/org.example.App/data/file")
+    _ = try cli.succeed("backup --quiet")
+    #expect(try status().first?["last"] is NSNull, "it was made by hand")
+    _ = try cli.succeed("backup --quiet --scheduled")
+    let last = try #require(try status().first?["last"] as? String)
+    let made = try cli.jsonLines("snapshots --json").compactMap { $0["time"] as? String }
+    #expect(made.last == last)
+    // A job that names a repository may store elsewhere.
+    _ = try run("schedule", "install", "--cron", "--", "--repo", "/elsewhere")
+    #expect(try status().first?["last"] is NSNull)
+    _ = try run("schedule", "install", "--cron", "--calendar", "@reboot")
+    #expect(try run("schedule", "status").output.contains("  unknown  "))
+  }
+
+  @Test func whatInstallAndRemoveAnswerIsAsTheirSchemasSay() throws {
+    var rig = try SchemaRig(isEmpty: true)
+    for kind in ["--systemd", "--cron"] {
+      let made = try run("schedule", "install", kind, "--json")
+      #expect(made.code == 0 && !made.output.isEmpty, "\(made.errors)")
+      rig.add("schedule-install", "schedule install \(kind) --json", made.output)
+    }
+    for _ in 1...2 {
+      let gone = try run("schedule", "remove", "--json")
+      #expect(gone.code == 0 && !gone.output.isEmpty, "\(gone.errors)")
+      rig.add("schedule-remove", "schedule remove --json", gone.output)
+    }
+    #expect(try rig.validate() == [])
+  }
+
   // MARK: - cron
 
   @Test func othersLinesStayByteForByte() throws {

@@ -106,6 +106,12 @@ import Testing
         ("restore latest~1 --to-device device --overwrite always --json --repo repo", 0),
       ]
     ),
+    ("recover", [("recover --root device --json", 0), ("recover --root nowhere --json", 1)]),
+    ("trash-list", [("trash list --root device --json", 0)]),
+    (
+      "trash-empty",
+      [("trash empty --root device --json", 0), ("trash empty none --root device --json", 1)]
+    ),
   ]
 
   /// Runs on a repository that was damaged.

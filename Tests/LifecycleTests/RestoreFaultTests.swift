@@ -170,7 +170,7 @@ import Testing
 
 extension TreeRecord {
   /// Whether it is the same kind of thing with the same bytes.
-  fileprivate func hasContent(of other: TreeRecord) -> Bool {
+  func hasContent(of other: TreeRecord) -> Bool {
     kind == other.kind && size == other.size && content == other.content && target == other.target
   }
 }

@@ -76,3 +76,22 @@ import Testing
     _ = try FileLock("l", in: temporary.folder)
   }
 }
+
+/// Asking whether somebody holds a lock, without taking or making one.
+@Suite struct HeldLockTests {
+  @Test func whoAsksChangesNothing() throws {
+    let scratch = try TemporaryFolder("lock")
+    #expect(try !FileLock.isHeld("lock", in: scratch.folder))
+    #expect(try scratch.folder.names().isEmpty, "a lock that nobody made is not made")
+    do {
+      let lock = try FileLock("lock", in: scratch.folder)
+      #expect(try FileLock.isHeld("lock", in: scratch.folder))
+      withExtendedLifetime(lock) {}
+    }
+    #expect(try !FileLock.isHeld("lock", in: scratch.folder))
+    // Who only shares it is in nobody's way.
+    let shared = try FileLock("lock", in: scratch.folder, exclusive: false)
+    #expect(try !FileLock.isHeld("lock", in: scratch.folder))
+    withExtendedLifetime(shared) {}
+  }
+}

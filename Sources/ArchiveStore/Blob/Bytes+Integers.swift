@@ -7,11 +7,6 @@ extension [UInt8] {
   mutating func append<Value: FixedWidthInteger>(littleEndian value: Value) {
     Swift.withUnsafeBytes(of: value.littleEndian) { append(contentsOf: $0) }
   }
-
-  /// Appends the bytes of a span.
-  mutating func append(_ span: Span<UInt8>) {
-    span.withUnsafeBufferPointer { append(contentsOf: $0) }
-  }
 }
 
 extension RawSpan {

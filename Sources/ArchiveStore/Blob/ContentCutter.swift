@@ -1,4 +1,5 @@
 internal import Codecs
+internal import SystemIO
 
 /// Cuts a file's bytes, as they come, into the pieces that become blobs.
 ///

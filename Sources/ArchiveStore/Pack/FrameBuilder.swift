@@ -9,6 +9,8 @@ struct FrameBuilder: ~Copyable {
   /// decoded sooner when one folder is wanted.
   static let dataLimit = 4 << 20
   static let treeLimit = 256 << 10
+  /// Of contents that do not compress: there is nothing to gain from larger ones.
+  static let noiseLimit = 1 << 20
 
   private let limit: Int
   private let buffers: BufferPool

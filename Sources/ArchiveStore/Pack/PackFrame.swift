@@ -1,7 +1,16 @@
 /// A frame that is full: whole tar members with the places of their blobs, not yet compressed.
 struct PlainFrame: Sendable {
   var bytes: [UInt8]
-  let blobs: [PackFrame.Blob]
+  var blobs: [PackFrame.Blob]
+
+  /// Takes over the members of another frame, which come behind its own.
+  mutating func append(_ other: PlainFrame) {
+    let start = bytes.count
+    bytes.append(contentsOf: other.bytes)
+    blobs += other.blobs.map {
+      PackFrame.Blob(id: $0.id, offset: start + $0.offset, length: $0.length)
+    }
+  }
 }
 
 /// A finished frame: whole tar members, compressed and proved, with the places of their blobs.

@@ -34,10 +34,10 @@ public struct EncodedFolder: Sendable {
   public mutating func append(
     _ name: Span<UInt8>, _ entry: some Collection<UInt8>
   ) throws(StoreError) {
-    if count > 0, !Self.isAscending(names.span.extracting(nameRange(count - 1)), name) {
+    if count > 0, !names.span.extracting(nameRange(count - 1)).precedes(name) {
       throw .invalid("the entry \(Self.text(name))", "its name comes twice, or out of order")
     }
-    for place in name.indices { names.append(name[place]) }
+    names.append(name)
     nameEnds.append(names.count)
     bytes.append(contentsOf: entry)
     ends.append(bytes.count)
@@ -45,13 +45,6 @@ public struct EncodedFolder: Sendable {
 
   private static func text(_ name: Span<UInt8>) -> String {
     ByteString(name.indices.map { name[$0] }).description
-  }
-
-  private static func isAscending(_ first: Span<UInt8>, _ second: Span<UInt8>) -> Bool {
-    for place in 0..<min(first.count, second.count) where first[place] != second[place] {
-      return first[place] < second[place]
-    }
-    return first.count < second.count
   }
 
   private func nameRange(_ index: Int) -> Range<Int> {

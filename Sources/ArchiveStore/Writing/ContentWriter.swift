@@ -11,6 +11,10 @@ public final class ContentWriter {
   let session: WritingSession
   private let lane: PackLane
   private var builder: FrameBuilder
+  /// Where what does not compress is gathered. Among text it would cost the compressor and the
+  /// decoder as much time as text does, and spoil their statistics.
+  private var noise: FrameBuilder
+  private var spread = ByteSpread()
   private var encoder: FrameEncoder
   /// The writer of the file in hand, kept for its buffers.
   private let file = FileWriter()
@@ -19,6 +23,7 @@ public final class ContentWriter {
     self.session = session
     self.lane = lane
     builder = try FrameBuilder(limit: FrameBuilder.dataLimit, buffers: session.buffers)
+    noise = try FrameBuilder(limit: FrameBuilder.noiseLimit)
     encoder = try FrameEncoder()
   }
 
@@ -92,7 +97,11 @@ extension ContentWriter {
     _ member: TarMember, bytes: Span<UInt8>, blobs: [PackFrame.Blob]
   ) throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
-      guard let full = try builder.append(member, bytes: bytes, blobs: blobs) else { return }
+      let full =
+        spread.isNoise(bytes)
+        ? try noise.append(member, bytes: bytes, blobs: blobs)
+        : try builder.append(member, bytes: bytes, blobs: blobs)
+      guard let full else { return }
       if !session.queue.offer(full) { try compress(full) }
     }
   }
@@ -101,7 +110,7 @@ extension ContentWriter {
   /// when the thread has no more to store.
   public func flush() throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
-      if let last = builder.finish() { try compress(last) }
+      try finishFrames()
       while let frame = session.queue.next() { try compress(frame) }
     }
   }
@@ -113,6 +122,21 @@ extension ContentWriter {
     session.queue.help(until: isDone) { frame in
       try? session.status.mustStep { () throws(StoreError) in try compress(frame) }
     }
+  }
+
+  /// Closes the frames in hand; what is left of both sorts shares one if it can.
+  private func finishFrames() throws(StoreError) {
+    guard let rest = noise.finish() else {
+      if let last = builder.finish() { try compress(last) }
+      return
+    }
+    guard var last = builder.finish() else { return try compress(rest) }
+    if last.bytes.count + rest.bytes.count <= FrameBuilder.dataLimit {
+      last.append(rest)
+    } else {
+      try compress(rest)
+    }
+    try compress(last)
   }
 
   private func compress(_ plain: consuming PlainFrame) throws(StoreError) {

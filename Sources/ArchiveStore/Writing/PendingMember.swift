@@ -1,3 +1,5 @@
+internal import SystemIO
+
 /// The successive new blobs of a file that are in no member yet.
 struct PendingMember {
   private struct Run {

@@ -130,6 +130,9 @@ long cl_shared_bytes(int fd, uint64_t *bytes);
 // 1 when another machine's clock may give the times of the files on the volume that fd is on.
 long cl_is_remote(int fd);
 
+// 1 when nothing on the volume that fd is on can be changed, as it is mounted.
+long cl_is_read_only(int fd);
+
 // A file that has no name and lies in memory.
 long cl_memory_file(const char *name);
 // Starts the program that the first word names, found in PATH, with these standard streams, and waits

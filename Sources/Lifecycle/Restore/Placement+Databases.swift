@@ -9,11 +9,16 @@ extension Placement {
     for database in plan.databases {
       for name in database.strays {
         do throws(SystemError) {
-          let aside = ByteString(Array(name.bytes) + plan.tree.asideSuffix.bytes)
-          let isGone = name.isSharedMemory || plan.request.deletes
+          let fate = plan.fate(ofStray: name, of: database, keeping: trash != nil)
+          let (trash, path) = (trash, plan.tree.path(database.folder, from: 0).components)
           try target.within(database.folder) { folder throws(SystemError) in
-            if isGone { return try folder.remove(name) }
-            try folder.rename(name, to: aside, in: folder, replacing: false)
+            switch fate {
+            case .goes: try folder.remove(name)
+            case .stays(let aside):
+              try folder.rename(name, to: aside, in: folder, replacing: false)
+            case .isKept:
+              try trash?.keep(name, of: folder, at: path, leaving: true)
+            }
           }
         } catch {
           if error.isMissing { continue }
@@ -29,7 +34,28 @@ extension Placement {
   }
 }
 
+/// What becomes of a log that belongs to another state of a database.
+enum StrayFate: Equatable {
+  /// It is removed: an index that SQLite makes anew, or what is to be deleted anyway.
+  case goes
+  /// It stays under another name beside its database, which does so, too.
+  case stays(as: ByteString)
+  /// It is kept in the trash, with its database.
+  case isKept
+}
+
 extension RestorePlan {
+  /// A log goes where its database goes, so that both can be opened there.
+  func fate(
+    ofStray name: ByteString, of database: PlannedDatabase, keeping: Bool
+  ) -> StrayFate {
+    if name.isSharedMemory { return .goes }
+    let isAside = database.entry.map { tree.entries[$0].isPutAside } ?? false
+    if keeping, !isAside { return .isKept }
+    if !keeping, request.deletes { return .goes }
+    return .stays(as: ByteString(Array(name.bytes) + tree.asideSuffix.bytes))
+  }
+
   /// For each database that is written its log and its journal, as far as they are.
   var companionsByDatabase: [Int: [Int]] {
     Dictionary(

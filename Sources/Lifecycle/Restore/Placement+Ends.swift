@@ -17,8 +17,10 @@ extension Placement {
           hint: "the same command goes on")
       }
       do throws(SystemError) {
+        let (trash, path) = (trash, plan.tree.path(deletion.folder, from: 0).components)
         try target.within(deletion.folder) { folder throws(SystemError) in
-          try folder.removeTree(deletion.name)
+          guard let trash else { return try folder.removeTree(deletion.name) }
+          try trash.keep(deletion.name, of: folder, at: path, leaving: true)
         }
         gone.add(deletion.totals)
       } catch {

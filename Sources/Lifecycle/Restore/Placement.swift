@@ -6,6 +6,8 @@ internal import SystemIO
 struct Placement: ~Copyable {
   let run: RestoreRun
   let plan: RestorePlan
+  /// Where what gives way is kept; nothing in a plain folder, where it goes.
+  let trash: TrashPlace?
   private var staged: TreeCursor
   var target: TreeCursor
   private var placed = 0
@@ -13,12 +15,15 @@ struct Placement: ~Copyable {
   private let companions: [Int: [Int]]
   private var isPlaced: Set<Int> = []
 
-  init(_ plan: RestorePlan, _ run: RestoreRun) throws(SystemError) {
+  init(
+    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?
+  ) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
     companions = plan.companionsByDatabase
     self.plan = plan
     self.run = run
+    self.trash = trash
     self.staged = staged
     self.target = target
   }
@@ -82,7 +87,7 @@ struct Placement: ~Copyable {
         try folder.setPermissions(entry.permissions | 0o700)
       }
     }
-    try Self.move(number, plan.tree, from: &staged, to: &target)
+    try Self.move(number, plan.tree, from: &staged, to: &target, trash)
     if isClosed {
       try target.within(number) { folder throws(SystemError) in
         try folder.setPermissions(entry.permissions)
@@ -91,57 +96,24 @@ struct Placement: ~Copyable {
   }
 
   private static func move(
-    _ number: Int, _ tree: PlannedTree, from staged: inout TreeCursor, to target: inout TreeCursor
+    _ number: Int, _ tree: PlannedTree, from staged: inout TreeCursor, to target: inout TreeCursor,
+    _ trash: TrashPlace?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
     try staged.withFolder(of: number) { from throws(SystemError) in
       try target.withFolder(of: number) { to throws(SystemError) in
-        if entry.isPutAside { try to.putAside(name, as: tree.asideName(number)) }
+        if entry.isPutAside {
+          try to.putAside(name, as: tree.asideName(number))
+        } else if entry.action == .replace, let trash {
+          let folder = tree.path(Int(entry.parent), from: 0).components
+          try trash.keep(name, of: to, at: folder, leaving: entry.changesKind)
+        }
         switch (entry.action, entry.changesKind) {
-        case (.replace, true): try from.swap(name, in: to)
+        case (.replace, true):
+          if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
         case (.replace, false): try from.rename(name, to: name, in: to)
         default: try from.add(name, to: to)
         }
-      }
-    }
-  }
-}
-
-extension Folder {
-  /// Moves a child to a folder where nothing of that name is.
-  fileprivate func add(_ name: ByteString, to target: borrowing Folder) throws(SystemError) {
-    do throws(SystemError) {
-      try rename(name, to: name, in: target, replacing: false)
-    } catch {
-      // Not every file system can say no by itself.
-      guard error.isUnsupported, try target.statusIfPresent(name) == nil else { throw error }
-      try rename(name, to: name, in: target)
-    }
-  }
-
-  /// Gives a file or a link a second name, so that the first can get another content in one step;
-  /// where a volume knows no second names it is renamed.
-  fileprivate func putAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
-    do throws(SystemError) {
-      try createHardLink(aside, to: name, in: self)
-    } catch {
-      try rename(name, to: aside, in: self, replacing: false)
-    }
-  }
-
-  /// Moves a child to the place of something of another kind, which comes here in exchange.
-  fileprivate func swap(_ name: ByteString, in target: borrowing Folder) throws(SystemError) {
-    do throws(SystemError) {
-      try exchange(name, with: name, in: target)
-    } catch {
-      guard error.isUnsupported else { throw error }
-      let aside = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8))
-      try target.rename(name, to: aside, in: self, replacing: false)
-      do throws(SystemError) {
-        try rename(name, to: name, in: target, replacing: false)
-      } catch {
-        try? self.rename(aside, to: name, in: target, replacing: false)
-        throw error
       }
     }
   }

@@ -15,6 +15,8 @@ public import SystemIO
 // something ends the restore. What is damaged is left out and named; nothing that differs from its
 // hash is ever written. Not guaranteed: that a restore into a folder that is there is one step (each
 // of its entries is), or anything about what other programs change in the target meanwhile.
+//
+// Into a device it is done under a journal, and what gives way is kept in the trash (docs/journal.md).
 
 /// Carries out a `RestorePlan`.
 public struct RestoreOperation: ~Copyable {
@@ -23,6 +25,8 @@ public struct RestoreOperation: ~Copyable {
   private let threads: Int
   private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
+  /// What a restore into a device notes before it changes anything there.
+  private let part: JournaledPart?
 
   /// Prepares an operation. It asks `isStopping` often, on any thread; when that holds, it removes
   /// what it staged and throws a `LifecycleError` of the kind `interrupted`. It tells the counters
@@ -32,6 +36,15 @@ public struct RestoreOperation: ~Copyable {
     counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
+    self.init(
+      plan, from: reader, threads: threads, counters: counters, part: nil, isStopping: isStopping)
+  }
+
+  init(
+    _ plan: RestorePlan, from reader: RepositoryReader, threads: Int = Host.processors,
+    counters: ProgressCounters, part: JournaledPart?, isStopping: @escaping @Sendable () -> Bool
+  ) {
+    self.part = part
     self.plan = plan
     self.reader = reader
     self.threads = threads
@@ -45,6 +58,7 @@ public struct RestoreOperation: ~Copyable {
     var report = RestoreReport(plan)
     do {
       let root = try Folder.make(path: plan.place.folder)
+      try part?.prepare(in: plan.place.folder)
       let staging = try StagingFolder.make(in: root)
       do {
         let run = try RestoreRun(plan, in: root, staging, threads: threads, counters)
@@ -72,8 +86,10 @@ public struct RestoreOperation: ~Copyable {
     _ run: RestoreRun, _ root: borrowing Folder, _ staging: borrowing StagingFolder,
     _ report: inout RestoreReport
   ) throws {
-    var placement = try Placement(plan, run)
+    let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
+    var placement = try Placement(plan, run, keepingIn: trash)
     try root.syncVolume()
+    try part?.move(plan, run.findings, root, staging, trash)
     placement.removeStrays()
     try placement.place(isStopping: isStopping)
     try root.syncVolume()

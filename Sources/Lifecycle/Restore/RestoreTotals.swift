@@ -35,7 +35,8 @@ public struct RestoreTotals: Sendable, Hashable {
     bytes -= other.bytes
   }
 
-  mutating func add(_ other: RestoreTotals) {
+  /// Adds others to these.
+  public mutating func add(_ other: RestoreTotals) {
     files += other.files
     folders += other.folders
     links += other.links

@@ -24,7 +24,7 @@ struct StagingFolder: ~Copyable {
 
   /// Makes the folder, having removed those that nobody works in any more.
   static func make(in parent: borrowing Folder) throws(SystemError) -> StagingFolder {
-    removeAbandoned(in: parent)
+    try? removeAbandoned(in: parent)
     for _ in 1...attempts {
       let name = ByteString(prefix + Array(Host.randomHex(bytes: 8).utf8))
       try parent.createFolder(name, permissions: 0o700)
@@ -53,6 +53,9 @@ struct StagingFolder: ~Copyable {
     self.lock = lock
     self.parent = parent
   }
+
+  /// The path under which the entries are made.
+  var treePath: ByteString { parent.path.appending(name).appending("tree") }
 
   /// Removes it with all that is still in it.
   borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
@@ -86,14 +89,18 @@ struct StagingFolder: ~Copyable {
     return status
   }
 
-  private static func removeAbandoned(in parent: borrowing Folder) {
-    let names = (try? parent.names()) ?? []
-    for name in names where name.bytes.starts(with: prefix) {
+  /// Removes those in which nobody works any more, as far as that is possible; throws the first error.
+  static func removeAbandoned(in parent: borrowing Folder) throws(SystemError) {
+    var failure: SystemError?
+    for name in try parent.names() where name.bytes.starts(with: prefix) {
       guard let folder = try? parent.folder(name), let lock = try? FileLock(lockName, in: folder)
       else { continue }
-      try? parent.removeTree(name)
+      do throws(SystemError) {
+        try parent.removeTree(name)
+      } catch { failure = failure ?? error }
       withExtendedLifetime(lock) {}
     }
+    if let failure { throw failure }
   }
 }
 

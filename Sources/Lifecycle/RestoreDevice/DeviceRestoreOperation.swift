@@ -6,9 +6,10 @@ internal import SystemIO
 ///
 /// Before anything is written it is seen whether there is room and whether an app runs; then what is
 /// there is saved in a snapshot of its own (reason pre-restore); then the containers come back one
-/// after another, each as a `RestoreOperation`: one that is made appears as a whole, into one that is
-/// there each file comes by one rename. After an interruption the same command goes on: what has its
-/// place is found there and left.
+/// after another, each as a `RestoreOperation` under one journal: one that is made appears as a whole,
+/// into one that is there each file comes by one rename, and what gives way is kept in the trash. After
+/// an interruption the container in hand is finished or taken back (`Recovery`), and the same command
+/// goes on: what has its place is found there and left.
 public struct DeviceRestoreOperation {
   private let plan: DeviceRestorePlan
   private let repository: Repository
@@ -41,24 +42,46 @@ public struct DeviceRestoreOperation {
     let start = Host.monotonicSeconds()
     try requireStopped()
     try DeviceSpace(plan).require()
+    let (root, subjects) = (plan.request.device.root, Set(plan.parts.map(\.path.subject)).sorted())
+    let journal = try OperationJournal(
+      JournalRecord(
+        operation: "restore", time: plan.request.time, subjects: subjects,
+        containers: plan.parts.map(\.path)), root: root)
     var report = DeviceRestoreReport()
-    report.saved = try save()
-    for part in plan.parts {
+    do {
+      report.saved = try save()
+      try restoreParts(under: journal, &report)
+    } catch {
+      // All that was staged is removed; where the journal cannot be, 'recover' does so.
+      try? journal.end()
+      throw error
+    }
+    do throws(SystemError) { try journal.end() } catch { throw LifecycleError(error) }
+    Trash(of: root).removeOld(of: subjects, now: plan.request.time)
+    report.seconds = Host.monotonicSeconds() - start
+    return report
+  }
+
+  private func restoreParts(
+    under journal: OperationJournal, _ report: inout DeviceRestoreReport
+  ) throws {
+    for (number, part) in plan.parts.enumerated() {
+      let journaled = JournaledPart(
+        journal, number, part.path, root: plan.request.device.root)
       do {
-        report.parts.append((part, try restore(part)))
+        report.parts.append((part, try restore(part, journaled)))
+        if journaled.hasTrash { report.trash = journal.record.id }
       } catch let error as LifecycleError {
         throw error.after(report.parts.map(\.part))
       }
     }
-    report.seconds = Host.monotonicSeconds() - start
-    return report
   }
 
   // MARK: - Before
 
   private func requireStopped() throws(LifecycleError) {
-    if plan.request.isForced || plan.mergedContainers.isEmpty { return }
-    let signs = RunningApps.signs(in: plan.present)
+    if plan.request.isForced { return }
+    let signs = plan.runningProcesses()
     guard let first = signs.first else { return }
     let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
     throw LifecycleError(
@@ -110,7 +133,9 @@ public struct DeviceRestoreOperation {
 
   // MARK: - The restore
 
-  private func restore(_ part: PlannedPart) throws -> RestoreReport {
+  private func restore(
+    _ part: PlannedPart, _ journaled: JournaledPart
+  ) throws -> RestoreReport {
     if part.fate == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
@@ -118,7 +143,7 @@ public struct DeviceRestoreOperation {
       } catch { throw LifecycleError(error) }
     }
     let report = try RestoreOperation(
-      part.plan, from: reader, counters: counters, isStopping: isStopping
+      part.plan, from: reader, counters: counters, part: journaled, isStopping: isStopping
     ).run()
     if part.fate == .make { try nameRevision(part) }
     return report
@@ -155,6 +180,8 @@ public struct DeviceRestoreReport: Sendable {
   public internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
   /// The snapshot of what was there.
   public internal(set) var saved: StoredSnapshot?
+  /// The operation whose folder in the trash has what gave way; nothing where nothing did.
+  public internal(set) var trash: String?
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
 

@@ -25,6 +25,12 @@ public struct DeviceRestorePlan: Sendable {
     Set(parts.filter { $0.fate == .merge && !$0.plan.isIdle }.map(\.path))
   }
 
+  /// What runs now of the apps into whose containers something is merged: a look at the system, each
+  /// time it is asked for.
+  public func runningProcesses() -> [RunningProcess] {
+    mergedContainers.isEmpty ? [] : RunningApps.signs(in: present).map { RunningProcess($0) }
+  }
+
   /// What all parts do together.
   public func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.plan)) }
@@ -35,6 +41,23 @@ public struct DeviceRestorePlan: Sendable {
     parts.flatMap { part in
       list(part.plan).map { PathRemark(path: part.logical($0.path), remark: $0.remark) }
     }
+  }
+}
+
+/// A process for which the restore into a device refuses.
+public struct RunningProcess: Sendable, Hashable {
+  /// The app or the container.
+  public let app: ByteString
+  public let process: Int32
+  public let program: ByteString
+  /// The file in use, or what the platform's register says.
+  public let file: ByteString
+  /// The whole as a sentence.
+  public let text: String
+
+  init(_ sign: RunningApps.Sign) {
+    (app, process, program) = (sign.app, sign.process, sign.program)
+    (file, text) = (sign.file, sign.text)
   }
 }
 

@@ -19,6 +19,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var classifier: Classifier
   let options: ScanOptions
   private var marks: MarkReader
+  /// Which marks earlier scans found, where that is known.
+  var memory: MarkMemory?
   /// How often the classifier has forgotten its states.
   var generation = 0
   /// Whether the scan was asked to stop: nothing more is looked at.
@@ -51,7 +53,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     let status = try root.status()
     var policy = classifier.root(
       container.kind, app: container.policyApp, group: container.policyGroup)
-    let found = try marks.marks(onRoot: root)
+    memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
+    let found = try marks.marks(onRoot: root, status, &memory)
     name.set([UInt8]().span)
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
@@ -113,7 +116,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     if marks.isIdle, !isFolder { return policy }
     name.set(bytes.span.extracting(entry.nameRange))
     do throws(SystemError) {
-      let found = try marks.marks(on: &name, isFolder: isFolder, in: folder.folder)
+      let found = try marks.marks(on: &name, entry.status, in: folder.folder, &memory)
       note(found, at: scan.entries.count)
       let marked = classifier.marking(policy, found)
       return isFolder ? hold(marked, folder.folder) : marked

@@ -13,21 +13,28 @@ public struct DeviceScan: Sendable {
   public internal(set) var containers: [ContainerScan]
   /// Whether it was asked to stop before everything was looked at: then it is good for nothing.
   public let isInterrupted: Bool
+  /// Which marks the entries bear, where the scan was told what earlier ones found.
+  public let marks: MarkMemory?
 
   /// Scans a device's containers, or those that `isWanted` says.
+  ///
+  /// - Parameter marks: what earlier scans found; else each entry is looked at for marks.
   public static func run(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
-    where isWanted: (Container) -> Bool = { _ in true }
+    knowing marks: MarkMemory? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
     let wanted = device.containers.filter(isWanted)
     guard let first = wanted.first else {
-      return DeviceScan(device: device, policy: policy, containers: [], isInterrupted: false)
+      return DeviceScan(
+        device: device, policy: policy, containers: [], isInterrupted: false, marks: marks)
     }
     var scanner = ContainerScanner(policy, at: Host.now(), first, options)
+    scanner.memory = marks
     var containers: [ContainerScan] = []
     for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
     return DeviceScan(
-      device: device, policy: policy, containers: containers, isInterrupted: scanner.isDone)
+      device: device, policy: policy, containers: containers, isInterrupted: scanner.isDone,
+      marks: scanner.memory)
   }
 }
 

@@ -8,6 +8,8 @@ struct MarkReader: ~Copyable {
   private var attributes: [(marker: Int, name: [UInt8], value: [UInt8]?)] = []
   private var files: [(marker: Int, name: [UInt8], beginning: [UInt8])] = []
   private var lookup = AttributeLookup()
+  /// Whether what was found of the entry in hand stays as long as the entry's time of change.
+  private var isLasting = true
 
   /// Finds out what to look for.
   init(_ policy: CompiledPolicy, _ kind: ContainerKind) {
@@ -25,27 +27,63 @@ struct MarkReader: ~Copyable {
   /// Whether there is nothing to look for.
   var isIdle: Bool { attributes.isEmpty && files.isEmpty }
 
-  /// The marks that a container's root bears.
-  mutating func marks(onRoot root: borrowing Folder) throws(SystemError) -> MarkSet {
-    var found: MarkSet = []
-    if !attributes.isEmpty {
-      try lookup.list(root)
-      found = try marks { root.attributes }
+  /// All that is looked for, as bytes: whoever looks for the same finds the same.
+  var search: [UInt8] {
+    var bytes: [UInt8] = []
+    for (marker, name, value) in attributes {
+      bytes += [1, UInt8(marker)] + name + [0] + (value.map { [1] + $0 } ?? [0]) + [0]
     }
-    var path = NameBuffer()
-    return found.union(try fileMarks(&path, root))
+    for (marker, name, beginning) in files {
+      bytes += [2, UInt8(marker)] + name + [0] + beginning + [0]
+    }
+    return bytes
   }
 
-  /// The marks that a folder's child bears. The name is the same again afterwards.
+  /// The marks that a container's root bears, which has that status.
   mutating func marks(
-    on name: inout NameBuffer, isFolder: Bool, in folder: borrowing Folder
+    onRoot root: borrowing Folder, _ status: FileStatus, _ memory: inout MarkMemory?
   ) throws(SystemError) -> MarkSet {
-    var found: MarkSet = []
-    if !attributes.isEmpty {
-      try lookup.list(name, in: folder)
-      found = try marks { folder.attributes(of: name.copy) }
+    try recall(status, &memory) { reader throws(SystemError) in
+      var found: MarkSet = []
+      if !reader.attributes.isEmpty {
+        try reader.lookup.list(root)
+        found = try reader.marks { root.attributes }
+      }
+      var path = NameBuffer()
+      return found.union(try reader.fileMarks(&path, root))
     }
-    return isFolder ? found.union(try fileMarks(&name, folder)) : found
+  }
+
+  /// The marks that a folder's child bears, which has that status. The name is the same again
+  /// afterwards.
+  mutating func marks(
+    on name: inout NameBuffer, _ status: FileStatus, in folder: borrowing Folder,
+    _ memory: inout MarkMemory?
+  ) throws(SystemError) -> MarkSet {
+    try recall(status, &memory) { reader throws(SystemError) in
+      var found: MarkSet = []
+      if !reader.attributes.isEmpty {
+        try reader.lookup.list(name, in: folder)
+        found = try reader.marks { folder.attributes(of: name.copy) }
+      }
+      return status.kind == .directory ? found.union(try reader.fileMarks(&name, folder)) : found
+    }
+  }
+
+  /// What the memory knows; else what `look` finds, which it is told where that lasts.
+  private mutating func recall(
+    _ status: FileStatus, _ memory: inout MarkMemory?,
+    _ look: (inout MarkReader) throws(SystemError) -> MarkSet
+  ) throws(SystemError) -> MarkSet {
+    if isIdle { return [] }
+    let fingerprint = memory?.fingerprint(status)
+    if let fingerprint, let known = memory?.marks(fingerprint) { return known }
+    isLasting = true
+    let found = try look(&self)
+    if let fingerprint, isLasting, lookup.isAnswered {
+      memory?.remember(fingerprint, status, found)
+    }
+    return found
   }
 
   /// Those of the listed attributes that are marks; their values are read where that matters.
@@ -60,7 +98,7 @@ struct MarkReader: ~Copyable {
   }
 
   /// The marks that files are to the folder that they lie in, by its path in `folder`.
-  private func fileMarks(
+  private mutating func fileMarks(
     _ path: inout NameBuffer, _ folder: borrowing Folder
   ) throws(SystemError) -> MarkSet {
     var found: MarkSet = []
@@ -69,7 +107,10 @@ struct MarkReader: ~Copyable {
     for (marker, name, beginning) in files {
       path.shorten(to: length)
       path.descend(name.span)
-      guard try folder.statusIfPresent(path)?.kind == .file else { continue }
+      guard let status = try folder.statusIfPresent(path) else { continue }
+      // What such a file holds may change while the folder's time of change stays.
+      isLasting = false
+      guard status.kind == .file else { continue }
       if try begins(path, with: beginning, folder) { found.insert(MarkSet(marker: marker)) }
     }
     return found

@@ -20,8 +20,13 @@ public enum ChangeRules {
   public static func isSettled(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock
   ) -> Bool {
-    guard run.start.since(max(status.modified, status.changed)) > run.margin else { return false }
+    guard hasStoodStill(max(status.modified, status.changed), before: run) else { return false }
     return status.kind != .file || time.since(status.modified) >= mappingDelay
+  }
+
+  /// Whether a run began so long after a change that a second one in it has another time.
+  static func hasStoodStill(_ changed: Timestamp, before run: RunClock) -> Bool {
+    run.start.since(changed) > run.margin
   }
 
   /// Whether an entry is what it was when it was read.

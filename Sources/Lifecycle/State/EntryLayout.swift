@@ -37,7 +37,7 @@ enum EntryLayout {
     LittleEndian.append(status.modified.nanoseconds, to: &bytes)
     LittleEndian.append(status.changed.nanoseconds, to: &bytes)
     LittleEndian.append(note.marks.rawValue, to: &bytes)
-    for index in name.indices { bytes.append(name[index]) }
+    bytes.append(name)
     folder?.append(to: &bytes)
     if let encoded { bytes += encoded }
     return true

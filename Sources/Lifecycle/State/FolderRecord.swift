@@ -11,7 +11,9 @@ public struct FolderRecord {
   private var page: [UInt8] = []
   private var places: [RecordPlace] = []
   private var count: UInt32 = 0
-  private var last: [UInt8]?
+  /// The name that was added last, once there is one.
+  private var last: [UInt8] = []
+  private var hasLast = false
   /// Whether pages were lost, as on a full disk: then the folder is not recorded.
   private var isBroken = false
 
@@ -50,11 +52,10 @@ public struct FolderRecord {
   }
 
   private mutating func follows(_ name: Span<UInt8>) -> Bool {
-    var copy: [UInt8] = []
-    copy.reserveCapacity(name.count)
-    for index in name.indices { copy.append(name[index]) }
-    if let last, !last.lexicographicallyPrecedes(copy) { return false }
-    last = copy
+    if hasLast, !last.span.precedes(name) { return false }
+    last.removeAll(keepingCapacity: true)
+    last.append(name)
+    hasLast = true
     return file != nil
   }
 

@@ -23,5 +23,7 @@ public struct StateKey: Hashable, Sendable {
   var partial: ByteString { ByteString(source.hex + ".partial") }
   /// The state while it is written anew.
   var replacement: ByteString { ByteString(source.hex + ".state.new") }
+  /// The marks that its entries bear.
+  var marks: ByteString { ByteString(source.hex + ".marks") }
   var lock: ByteString { ByteString(source.hex + ".lock") }
 }

@@ -63,7 +63,7 @@ struct PurgeCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     _ = try goal.goal
     let isTold = query || dryRun
-    if !isTold, !yes, output.json || !StandardStream.isInputTerminal || !console.isTerminal {
+    if !isTold, !yes, !console.canAsk {
       throw UsageError(
         "a purge has to be agreed to, and there is no terminal to ask on",
         hint: "give '--yes', or look first with '--dry-run'")
@@ -167,14 +167,4 @@ extension PurgePlan {
 
   /// Whether every goal is met by what goes.
   var isEnough: Bool { volumes.allSatisfy { $0.missing == 0 } }
-}
-
-extension Console {
-  /// Asks a question on the terminal; only a clear yes is one.
-  func ask(_ question: String) throws -> Bool {
-    try flush()
-    prompt("\(question) [y/N] ")
-    let answer = readLine()?.lowercased() ?? ""
-    return answer == "y" || answer == "yes"
-  }
 }

@@ -35,6 +35,7 @@ struct AppsCommand: SandboxCommand {
     for (number, choice) in try device.choices().enumerated() {
       let found = try choice.find()
       if number > 0, !output.json { try console.result("") }
+      console.warn(ofInterruptedOn: found)
       try show(found.stating(groupsOf: try policy.compile(for: found.layout)), console)
     }
     return .done

@@ -56,6 +56,7 @@ struct ClassifyCommand: SandboxCommand {
       return .done
     }
     let found = try device.find()
+    console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     let place = try path.map { try DevicePath($0, on: found) }
     let options = ScanOptions(destination: try verdict.destination, view: verdict.view)

@@ -39,6 +39,7 @@ struct ExplainCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let found = try device.find()
+    console.warn(ofInterruptedOn: found)
     let compiled = try policy.compile(for: found, output, console)
     let place = try DevicePath(path, on: found).logical
     let (container, inner) = try found.resolve(place)

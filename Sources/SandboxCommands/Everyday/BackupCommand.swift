@@ -24,7 +24,8 @@ struct BackupCommand: SandboxCommand {
         whichever exist, a snapshot each. Without any repository the user's own is made and used.
 
         Exit status 3 says that something the policy keeps could not be read; it is named, and \
-        everything else is stored. 11 says that another backup of the same source is going on.
+        everything else is stored; or that an operation on the device was interrupted, so that what \
+        is stored is a state in the middle of it, until 'recover' makes that good. 11 says that another backup of the same source is going on.
 
         With --json each device's report is a line; with --verbose, too, each second a line before \
         it tells how far the work is (event: progress).
@@ -150,10 +151,14 @@ struct BackupCommand: SandboxCommand {
 
   private typealias FoundDevice = (choice: DeviceChoice, device: Result<Device, any Error>)
 
-  /// Those devices that have the apps which are asked for.
+  /// Those devices that have the apps which are asked for, and those that cannot be looked at, which
+  /// may have them.
   private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
     if part.apps.isEmpty || found.count == 1 { return found }
-    let holders = found.filter { (try? part.selection(of: $0.device.get())) != nil }
+    let holders = found.filter { choice in
+      guard let device = try? choice.device.get() else { return true }
+      return (try? part.selection(of: device)) != nil
+    }
     if holders.isEmpty, let first = found.first { _ = try part.selection(of: first.device.get()) }
     return holders
   }
@@ -177,9 +182,10 @@ struct BackupCommand: SandboxCommand {
     let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
+      console.warn(ofInterruptedOn: found)
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
-        try self.plan(found, policy, excluding: [], isStopping)
+        try self.plan(found, policy, excluding: [], knowing: nil, isStopping).plan
       }
       if output.json {
         try console.result(plan.json)
@@ -202,7 +208,7 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, report).write(console, isQuiet: output.quiet)
+      try BackupText(plan, report).write(console, isQuiet: output.quiet, isStrict: strict)
     }
     if output.json || output.quiet { return }
     if isOnSameDisk, !acceptSameDisk {
@@ -221,15 +227,16 @@ struct BackupCommand: SandboxCommand {
 
   func plan(
     _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
-    _ isStopping: @escaping @Sendable () -> Bool
-  ) throws -> BackupPlan {
+    knowing marks: MarkMemory?, _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> (plan: BackupPlan, marks: MarkMemory?) {
     let options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
     let device = device.stating(groupsOf: policy)
     let selection = try part.selection(of: device)
-    let scan = DeviceScan.run(device, policy: policy, options: options, where: selection.has)
+    let scan = DeviceScan.run(
+      device, policy: policy, options: options, knowing: marks, where: selection.has)
     if scan.isInterrupted { throw LifecycleError.interrupted }
-    return BackupPlan.make(scan)
+    return (BackupPlan.make(scan), scan.marks)
   }
 
   private static func checked(_ jobs: Int) throws -> Int {

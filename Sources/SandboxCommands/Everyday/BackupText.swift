@@ -16,7 +16,9 @@ struct BackupText {
     self.report = report
   }
 
-  func write(_ console: Console, isQuiet: Bool) throws {
+  /// Writes it; what is to be quiet says no more than why its exit status is not 0, of which warnings
+  /// are a part when it is strict.
+  func write(_ console: Console, isQuiet: Bool, isStrict: Bool = false) throws {
     if !isQuiet {
       try console.result(heading)
       for line in table.lines { try console.result("  " + line) }
@@ -29,7 +31,11 @@ struct BackupText {
     for remark in report.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
     }
-    if isQuiet { return }
+    if isQuiet {
+      guard isStrict else { return }
+      for remark in report.warnings { console.warning("\(remark.path): \(remark.remark)") }
+      return
+    }
     let told = Set(report.databasesAsTheyStood.map(\.path))
     for remark in report.warnings where !told.contains(remark.path) {
       console.note("\(remark.path): \(remark.remark)")

@@ -35,14 +35,20 @@ struct DeviceBackup {
       let lock = try SourceLock.take(
         for: found, in: repository, cache: Host.cacheFolder,
         waiting: command.lockWait?.seconds ?? 0, isStopping: isStopping)
-      let found = lock?.hasWaited == true ? try again() : found
+      let device = lock?.hasWaited == true ? try again() : found
       let own = Set([storage] + cacheIdentities)
-      let plan = try command.plan(found, policy, excluding: own, isStopping)
+      let marks = SourceMarks(
+        of: device, in: repository, cache: Host.cacheFolder, program: Version.text, under: lock)
+      let (plan, found) = try command.plan(
+        device, policy, excluding: own, knowing: marks?.memory, isStopping)
       let selection = try command.part.selection(of: plan.device)
+      if let found { marks?.keep(found, isPart: selection.isPart) }
       let request = request(lock, selection, counters, isStopping)
       return (plan, try BackupOperation(plan, to: repository, request).run())
     }
-    return Result(root: plan.device.root, done: (plan, report), status: status(of: report))
+    let wasInterrupted = console.warn(ofInterruptedOn: plan.device)
+    let status = wasInterrupted ? .doneInPart : status(of: report)
+    return Result(root: plan.device.root, done: (plan, report), status: status)
   }
 
   private func request(

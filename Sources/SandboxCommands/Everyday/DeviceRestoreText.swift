@@ -20,6 +20,12 @@ struct DeviceRestoreText {
     }
     tellRemarks(damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), console)
     tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
+    for process in plan.runningProcesses() {
+      let end =
+        plan.request.isForced
+        ? "'--force' restores all the same" : "without '--force' nothing would be restored"
+      console.warning("\(process.text): \(end)")
+    }
     try console.result("would restore \(plan.total(\.creates).text)")
     try console.result("would replace \(plan.total(\.replaces).text)")
     try console.result("would leave \(plan.total(\.leaves).text)")
@@ -45,6 +51,10 @@ struct DeviceRestoreText {
         + "\(plan.request.device.root) in \(Times.duration(report.seconds))")
     try console.result("left \(report.total(\.left).text)")
     if plan.request.deletes { try console.result("deleted \(report.total(\.deleted).text)") }
+    if let trash = report.trash {
+      try console.result(
+        "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
+    }
     try tellInstalls(console)
   }
 

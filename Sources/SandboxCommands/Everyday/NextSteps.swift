@@ -6,36 +6,42 @@ internal import SystemIO
 
 /// The commands that somebody who has just made a backup may want next.
 struct NextSteps {
-  /// "next: sandboxctl restore latest:firefox --to look     sandboxctl ls latest"
+  /// "next: sandboxctl restore latest --app firefox --to look     sandboxctl ls latest"
   let line: String
 
   /// Nil when no snapshot was made. `suffix` is what each command needs besides.
   init?(_ done: [(plan: BackupPlan, report: BackupReport)], suffix: String) {
     let made = done.filter { $0.report.snapshot != nil }
-    guard let first = made.first, let snapshot = first.report.snapshot else { return nil }
-    let name = made.count == 1 ? "latest" : String(snapshot.id.hex.prefix(8))
-    let part = Self.app(first.plan).map { ":\($0)" } ?? ""
+    guard let first = made.first, let stored = first.report.snapshot else { return nil }
+    // 'latest' is a whole device's, and of several one only.
+    let isLatest = made.count == 1 && stored.snapshot.scope == .device
+    let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
+    let app = Self.app(first.plan, in: stored.snapshot)
+    let part = app.map { " --app \(ShellWord.text($0))" } ?? ""
     let commands = ["restore \(name)\(part) --to look\(suffix)", "ls \(name)\(suffix)"]
     line = "next: " + commands.map { "sandboxctl \($0)" }.joined(separator: "     ")
   }
 
   /// The shortest name of the first app of which something is kept.
-  private static func app(_ plan: BackupPlan) -> String? {
-    let device = plan.device
+  private static func app(_ plan: BackupPlan, in snapshot: Snapshot) -> String? {
     let kept = plan.summaries.filter { $0.kept.files > 0 }.map(\.path)
-    guard
-      let app = device.apps.first(where: {
-        kept.contains(ByteString("apps").appending($0.identifier.bytes))
-      })
-    else { return nil }
-    let short = app.identifier.lastComponent
-    let isPlain = short.bytes.allSatisfy { byte in
-      UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20
-        || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte
+    return snapshot.apps.first { app in
+      kept.contains(ByteString("apps").appending(ByteString(app.identifier)))
     }
-    guard isPlain, let text = short.utf8?.lowercased(),
-      (try? device.app(ByteString(text)))?.identifier == app.identifier
-    else { return app.identifier.description }
-    return text
+    .map(snapshot.shortestName)
+  }
+}
+
+extension Snapshot {
+  /// The shortest of an app's names by which it alone is meant, in small letters where that makes it
+  /// none less; the identifier where nothing shorter is typed as easily.
+  func shortestName(of app: AppRecord) -> String {
+    let last = app.identifier.split(separator: ".").last.map(String.init)
+    let names = [last, app.name].compactMap { $0?.lowercased() }.filter { name in
+      ShellWord.text(name) == name && !name.hasPrefix("-")
+        && (try? self.app(ByteString(name)))?.identifier == app.identifier
+    }
+    let shorter = names.filter { $0.utf8.count < app.identifier.utf8.count }
+    return shorter.min { $0.utf8.count < $1.utf8.count } ?? app.identifier
   }
 }

@@ -13,10 +13,15 @@ extension RestoreCommand {
     let reader = try repository.beginReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
-    let found = try device(of: stored.snapshot)
+    var found = try device(of: stored.snapshot)
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: stored.snapshot.policy.name)
+    if dryRun {
+      console.warn(ofInterruptedOn: found)
+    } else if try console.recover(Recovery(found, policy: policy, isForced: place.force)) {
+      found = try device(of: stored.snapshot)
+    }
     var request = DeviceRestoreRequest(
       found.stating(groupsOf: policy), isInPlace: place.inPlace, policy: policy)
     request.path = path

@@ -34,6 +34,8 @@ struct RestoreCommand: SandboxCommand {
         came from. A container that is not there is made and appears as a whole; one that is there \
         is merged into, if-changed unless --overwrite says otherwise, and saved in a snapshot first. \
         What the policy keeps out of backups is never removed, unless --delete-excluded is given. \
+        What gives way or is removed moves to the device's trash, which 'trash' shows and empties; \
+        what was interrupted there is made good first, as 'recover' does it. \
         Caches come back as empty folders. A file that is restored by itself leaves the present one \
         beside it, as NAME.before-restore-TIME. Links to containers lead to where these are now. \
         The data of an app that is not installed waits in the device's safe harbor, where 'apps' \

@@ -45,8 +45,18 @@ final class Console {
     say(line + "\n")
   }
 
-  /// Begins a line that a person is to end.
-  func prompt(_ text: String) { say(text) }
+  /// Whether somebody can be asked: at a terminal, by a program that talks to people.
+  var canAsk: Bool { !isJSON && errors.isTerminal && StandardStream.isInputTerminal }
+
+  /// Asks a question that is answered by yes or no; anything but yes is no.
+  func ask(_ question: String) throws -> Bool {
+    try output.flush()
+    try errors.write(question + " [y/N] ")
+    try errors.flush()
+    let line = try StandardStream.readLine(limit: 80)
+    let answer = line.map { String(decoding: $0, as: UTF8.self).lowercased() } ?? ""
+    return ["y", "yes"].contains(answer.filter { !$0.isWhitespace })
+  }
 
   /// Tells of a failure.
   func failure(_ failure: Failure) {

@@ -40,7 +40,16 @@ extension DeviceRestorePlan {
         JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
         JSON.Member("failed", .array(remarks(\.blocked).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
+        JSON.Member("running", .array(runningProcesses().map(\.json))),
       ])
+  }
+}
+
+extension RunningProcess {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(app, named: "app") + [JSON.Member("process", .integer(Int64(process)))]
+        + JSON.path(program, named: "program") + JSON.path(file, named: "file"))
   }
 }
 
@@ -50,6 +59,7 @@ extension DeviceRestoreReport {
     .object(
       plan.head + [
         JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
+        JSON.Member("trash", trash.map { .string($0) } ?? .null),
         JSON.Member("restored", total(\.restored).json),
         JSON.Member("left_entries", total(\.left).json),
         JSON.Member("deleted", total(\.deleted).json),

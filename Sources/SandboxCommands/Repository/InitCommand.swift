@@ -1,6 +1,7 @@
 internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
+internal import Lifecycle
 internal import SystemIO
 
 /// `sandboxctl init [REPO]`: makes a repository, and the one that is used from then on.
@@ -11,7 +12,8 @@ struct InitCommand: SandboxCommand {
       abstract: "Make a repository, the place where backups live",
       discussion: """
         A repository is a folder of ordinary archives; its README.txt says how to recover them by \
-        hand. Whether it is encrypted has to be decided here: --plain stores as it is.
+        hand. Whether it is encrypted has to be decided here: --plain stores as it is, and is all that \
+        there is yet. On a terminal init asks when that is not said; else it ends with status 2.
 
         The new repository is written into the configuration file, so that 'sandboxctl backup' alone \
         stores in it from then on; a repository that the file names already stays, which is said. \
@@ -45,11 +47,7 @@ struct InitCommand: SandboxCommand {
       try accept(console)
       return .done
     }
-    guard plain else {
-      throw UsageError(
-        "cannot make the repository '\(place.path)': nobody said how it is to be kept",
-        hint: "give '--plain' to store without encryption")
-    }
+    try requireDecision(place, console)
     let storage = try LocalStorage.create(path: place.path)
     let made = try Repository.create(in: storage, program: Version.text)
     if !output.json, !output.quiet {
@@ -67,6 +65,23 @@ struct InitCommand: SandboxCommand {
             ]))
     }
     return .done
+  }
+
+  /// Whether the repository is encrypted is nobody's to decide but the user's.
+  private func requireDecision(_ place: RepositoryPlace, _ console: Console) throws {
+    if plain { return }
+    guard console.canAsk, !output.quiet else {
+      throw UsageError(
+        "cannot make the repository '\(place.path)': nobody said how it is to be kept",
+        hint: "give '--plain' to store without encryption")
+    }
+    console.note(
+      "a repository cannot be encrypted yet, by this version of the program: whoever "
+        + "can read '\(place.path)' will be able to read all that is stored in it")
+    if try console.ask("Make a repository without encryption?") { return }
+    throw LifecycleError(
+      .failed, "the repository '\(place.path)' was not made: it was not wanted without encryption",
+      hint: "on a disk that is encrypted as a whole '--plain' gives nothing away")
   }
 
   private func place() throws -> RepositoryPlace {

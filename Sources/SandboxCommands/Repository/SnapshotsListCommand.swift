@@ -13,8 +13,12 @@ struct SnapshotsListCommand: SandboxCommand {
       discussion: """
         The oldest first. A snapshot that cannot be read is named, and the exit status is 13.
 
-        With --json each snapshot is a line: id, time, host, user, device, layout, root, reason, \
-        policy, apps, files, bytes, stored_bytes, parent, tags.
+        Where some were not made by hand there is a column that says why each was: manual, \
+        scheduled, pre-restore. Where some are not of a whole device there is one that says of \
+        which apps they are; only those of a device are 'latest', unless an app is named.
+
+        With --json each snapshot is a line: id, time, host, user, device, layout, root, scope, \
+        reason, policy, apps, files, bytes, stored_bytes, parent, tags.
 
         \(Examples.text([
           "sandboxctl snapshots --app notebook --last 3 --repo repo"
@@ -54,7 +58,7 @@ struct SnapshotsListCommand: SandboxCommand {
     } else if shown.isEmpty {
       if !output.quiet { console.note(Self.none(of: listing)) }
     } else {
-      for line in Self.table(shown).lines { try console.result(line) }
+      for line in SnapshotsTable(shown).lines { try console.result(line) }
     }
     for error in listing.damaged { console.warning(error.description) }
     return listing.damaged.isEmpty ? .done : .damaged
@@ -71,23 +75,5 @@ struct SnapshotsListCommand: SandboxCommand {
     listing.snapshots.isEmpty
       ? "there is no snapshot yet: 'sandboxctl backup' makes one"
       : "none of \(Sizes.count(listing.snapshots.count, "snapshot")) is so"
-  }
-
-  private static func table(_ snapshots: [StoredSnapshot]) -> Table {
-    var table = Table([
-      ("id", .left), ("time", .left), ("device", .left), ("policy", .left), ("apps", .right),
-      ("files", .right), ("size", .right), ("stored", .right), ("tags", .left),
-    ])
-    for stored in snapshots {
-      let snapshot = stored.snapshot
-      table.add([
-        String(stored.id.hex.prefix(8)), Times.text(snapshot.time),
-        "\(snapshot.user)@\(snapshot.host):\(snapshot.device.root)", snapshot.policy.name,
-        Sizes.count(snapshot.apps.count), Sizes.count(Int(snapshot.totals.files)),
-        Sizes.text(snapshot.totals.bytes), Sizes.text(snapshot.totals.stored),
-        snapshot.tags.joined(separator: ","),
-      ])
-    }
-    return table
   }
 }

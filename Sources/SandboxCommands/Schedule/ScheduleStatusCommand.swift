@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
@@ -11,14 +12,19 @@ struct ScheduleStatusCommand: SandboxCommand {
       usage: "sandboxctl schedule status [--systemd] [--cron] [<options>]",
       discussion: """
         Shows each schedule of this user that 'schedule install' made: by which program, when, \
-        whether its timer runs, and the command. With --json each is a line: scheduler, name, \
-        calendar, active (null where nobody tells), command.
+        whether its timer runs, when it ran last and runs next, and the command. What systemd does \
+        not tell of the last run is looked up in the repository: the newest snapshot that a schedule \
+        of this user on this host made. What nobody tells is unknown.
+
+        With --json each is a line: scheduler, name, calendar, active, last, next (each null where \
+        it is unknown), command.
 
         \(Examples.text(["sandboxctl schedule status"]))
         """)
   }
 
   @OptionGroup var scheduler: SchedulerOptions
+  @OptionGroup var repository: RepositoryOptions
   @OptionGroup var output: OutputOptions
 
   /// A schedule as it is shown.
@@ -27,6 +33,8 @@ struct ScheduleStatusCommand: SandboxCommand {
     let name: String
     let calendar: String
     let isActive: Bool?
+    var last: Timestamp?
+    let next: Timestamp?
     let command: String
   }
 
@@ -38,6 +46,8 @@ struct ScheduleStatusCommand: SandboxCommand {
           [
             "scheduler": .string(row.scheduler), "name": .string(row.name),
             "calendar": .string(row.calendar), "active": row.isActive.map { .bool($0) } ?? .null,
+            "last": row.last.map { .string($0.rfc3339) } ?? .null,
+            "next": row.next.map { .string($0.rfc3339) } ?? .null,
             "command": .string(row.command),
           ])
       }
@@ -50,34 +60,62 @@ struct ScheduleStatusCommand: SandboxCommand {
       return .done
     }
     var table = Table([
-      ("by", .left), ("name", .left), ("when", .left), ("runs", .left), ("command", .left),
+      ("by", .left), ("name", .left), ("when", .left), ("runs", .left), ("last", .left),
+      ("next", .left), ("command", .left),
     ])
     for row in rows {
       let runs = row.isActive.map { $0 ? "yes" : "no" } ?? "unknown"
-      table.add([row.scheduler, row.name, row.calendar, runs, ByteString(row.command).description])
+      let next = row.next.map(Times.text) ?? (row.isActive == false ? "never" : "unknown")
+      table.add([
+        row.scheduler, row.name, row.calendar, runs, row.last.map(Times.text) ?? "unknown", next,
+        ByteString(row.command).description,
+      ])
     }
     for line in table.lines { try console.result(line) }
     return .done
   }
 
   private func rows() throws -> [Row] {
+    var rows = try installed()
+    guard !rows.isEmpty, let made = lastScheduled() else { return rows }
+    let ours = try ScheduleName.of(profile: output.profile)
+    for index in rows.indices where rows[index].name == ours {
+      // A schedule that names a repository itself may store in another one.
+      let isElsewhere = repository.repo == nil && rows[index].command.contains("--repo")
+      if !isElsewhere { rows[index].last = max(made, rows[index].last ?? made) }
+    }
+    return rows
+  }
+
+  /// When the newest snapshot was made that a schedule of this user on this host made.
+  private func lastScheduled() -> Timestamp? {
+    let user = Host.userName(Host.userID) ?? String(Host.userID)
+    let all = (try? repository.open().repository.snapshots().snapshots) ?? []
+    return all.map(\.snapshot).last {
+      $0.reason == .scheduled && $0.host == Host.name && $0.user == user
+    }?.time
+  }
+
+  private func installed() throws -> [Row] {
     let isAny = !scheduler.systemd && !scheduler.cron
     var rows: [Row] = []
     if scheduler.systemd || isAny {
       rows += try SystemdFolder().schedules().map { schedule in
-        Row(
+        let times = Systemctl.times(ofTimer: schedule.name)
+        return Row(
           scheduler: "systemd", name: schedule.name, calendar: schedule.calendar,
           isActive: Systemctl.fails(["is-active", "--quiet", schedule.name + ".timer"]) == nil,
-          command: schedule.command)
+          last: times.last, next: times.next, command: schedule.command)
       }
     }
     if let crontab = scheduler.cron ? try Crontab.read() : isAny ? try? Crontab.read() : nil {
       rows += crontab.jobs.map { job in
         let fields = job.line.split(separator: " ", omittingEmptySubsequences: false)
         let count = job.line.hasPrefix("@") ? 1 : 5
+        let calendar = fields.prefix(count).joined(separator: " ")
         return Row(
-          scheduler: "cron", name: job.name,
-          calendar: fields.prefix(count).joined(separator: " "), isActive: nil,
+          scheduler: "cron", name: job.name, calendar: calendar, isActive: nil, last: nil,
+          next: CronTime(calendar)?.next(after: Host.now()),
           command: fields.dropFirst(count).joined(separator: " "))
       }
     }

@@ -147,6 +147,24 @@ struct SystemdFolder {
 
 /// The user's own systemd, by systemctl(1).
 enum Systemctl {
+  /// When a timer ran last and when it runs next, as far as systemd tells.
+  static func times(ofTimer name: String) -> (last: Timestamp?, next: Timestamp?) {
+    let words = [
+      "systemctl", "--user", "show", name + ".timer", "--timestamp=unix",
+      "--property=LastTriggerUSec,NextElapseUSecRealtime",
+    ]
+    guard let ending = try? ChildProgram.run(words.map { ByteString($0) }), ending.code == 0 else {
+      return (nil, nil)
+    }
+    let lines = String(decoding: ending.output, as: UTF8.self).split(separator: "\n")
+    func time(_ property: String) -> Timestamp? {
+      let line = lines.first { $0.hasPrefix(property + "=@") }
+      return line.flatMap { Int64($0.dropFirst(property.count + 2)) }
+        .map { Timestamp(seconds: $0) }
+    }
+    return (time("LastTriggerUSec"), time("NextElapseUSecRealtime"))
+  }
+
   /// Runs a command of it; nil when it succeeds, else why not.
   static func fails(_ words: [String]) -> String? {
     do {

@@ -73,11 +73,12 @@ public struct DeviceFinder: Sendable {
 
   private func plain(_ folder: borrowing Folder) -> Device {
     let name = folder.path.lastComponent ?? "root"
+    let logical = LogicalContainer.folder(LogicalName(name))
     let container = Container(
       kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
       absolutePath: folder.path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
       metadataUUID: nil, bundleFolder: nil,
-      logical: .folder(LogicalName(name)), isReadable: true)
+      logical: logical, isReadable: true, logicalPrefix: logical.prefix)
     return Device(
       root: folder.path, layout: .folder, identity: identity(.folder, folder.path), apps: [],
       containers: [container], findings: [])

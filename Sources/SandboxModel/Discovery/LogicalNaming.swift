@@ -32,7 +32,7 @@ struct LogicalNaming {
       member: draft.member, uuid: draft.ownName, revision: draft.revision,
       inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
       bundleFolder: draft.bundle?.folder, logical: logical,
-      isReadable: draft.isReadable)
+      isReadable: draft.isReadable, logicalPrefix: logical.prefix)
   }
 
   private func name(of draft: ContainerDraft, _ survey: inout Survey) -> LogicalContainer {

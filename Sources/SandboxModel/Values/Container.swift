@@ -34,7 +34,7 @@ public struct Container: Hashable, Sendable {
   public let isReadable: Bool
 
   /// The logical path of its root: `apps/com.example.app/data`.
-  public var logicalPrefix: ByteString { logical.prefix }
+  public let logicalPrefix: ByteString
 
   /// What told whose container it is.
   public enum Identification: String, Hashable, Sendable, Comparable {

@@ -1,0 +1,48 @@
+internal import Codecs
+internal import SystemIO
+
+/// The locks of the apps, groups and plain folders that an operation changes, held as long as this
+/// value lives: one file each below `.sandboxctl/locks`, named by the hash of the logical path.
+final class AppLocks {
+  private final class Held {
+    private let lock: FileLock
+    init(_ lock: consuming FileLock) { self.lock = lock }
+  }
+
+  private let held: [Held]
+
+  /// Takes all of them, or none.
+  ///
+  /// - Throws: `busy` when another operation has one of them.
+  init(_ subjects: [ByteString], root: ByteString) throws(LifecycleError) {
+    var held: [Held] = []
+    var subject: ByteString = ""
+    do throws(SystemError) {
+      let folder = try ControlFolder.make(ControlFolder.locks, root: root)
+      for next in Set(subjects).sorted() {
+        subject = next
+        held.append(Held(try FileLock(Self.name(of: next), in: folder)))
+      }
+    } catch {
+      guard error.isBusy else { throw LifecycleError(error) }
+      throw LifecycleError(
+        .busy, "cannot change '\(subject)' of '\(root)': another operation on it is going on",
+        hint: "try again when it has ended")
+    }
+    self.held = held
+  }
+
+  private static func name(of subject: ByteString) -> ByteString {
+    var hash = Blake2b()
+    hash.update(Array(subject.bytes))
+    return ByteString(hash.finish().hex)
+  }
+}
+
+extension ByteString {
+  /// What is locked for a container: the app, the group or the folder that its logical path begins
+  /// with.
+  var subject: ByteString {
+    ByteString(components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+}

@@ -1,0 +1,93 @@
+internal import SystemIO
+
+/// The moves of which every operation is made. Each is one call that happens or does not.
+extension Folder {
+  /// Moves a child to a folder where nothing of that name is.
+  func add(
+    _ name: ByteString, to target: borrowing Folder, as newName: ByteString? = nil
+  ) throws(SystemError) {
+    let newName = newName ?? name
+    do throws(SystemError) {
+      try rename(name, to: newName, in: target, replacing: false)
+    } catch {
+      // Not every file system can say no by itself.
+      guard error.isUnsupported, try target.statusIfPresent(newName) == nil else { throw error }
+      try rename(name, to: newName, in: target)
+    }
+  }
+
+  /// Gives a file or a link a second name, so that the first can get another content in one step;
+  /// where a volume knows no second names it is renamed.
+  func putAside(_ name: ByteString, as aside: ByteString) throws(SystemError) {
+    do throws(SystemError) {
+      try createHardLink(aside, to: name, in: self)
+    } catch {
+      try rename(name, to: aside, in: self, replacing: false)
+    }
+  }
+
+  /// Moves a child to the place of something of another kind, which comes here in exchange.
+  func swap(_ name: ByteString, in target: borrowing Folder) throws(SystemError) {
+    do throws(SystemError) {
+      try exchange(name, with: name, in: target)
+    } catch {
+      guard error.isUnsupported else { throw error }
+      let aside = ByteString(".sandboxctl-" + Host.randomHex(bytes: 8))
+      try target.rename(name, to: aside, in: self, replacing: false)
+      do throws(SystemError) {
+        try rename(name, to: name, in: target, replacing: false)
+      } catch {
+        try? self.rename(aside, to: name, in: target, replacing: false)
+        throw error
+      }
+    }
+  }
+
+  /// Moves a child that may be a folder which its owner must not write to: moving one changes its
+  /// `..`, so that it is open to its owner meanwhile.
+  func addOpened(
+    _ name: ByteString, to target: borrowing Folder, as newName: ByteString
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try add(name, to: target, as: newName)
+    } catch {
+      guard error.isRefused, let status = try? status(name), status.kind == .directory,
+        status.permissions & 0o200 == 0
+      else { throw error }
+      let child = try folder(name)
+      try child.setPermissions(status.permissions | 0o700)
+      defer { try? child.setPermissions(status.permissions) }
+      try add(name, to: target, as: newName)
+    }
+  }
+
+  /// Keeps what stands under a name before something else gets it: a file or a link by a second name
+  /// in `place`, so that there is no moment without it; a folder, or what is only to go (`leaving`), by
+  /// moving it there. A name that is taken gets a number. What is not there needs no keeping.
+  func keep(
+    _ name: ByteString, in place: borrowing Folder, as newName: ByteString, leaving: Bool
+  ) throws(SystemError) {
+    guard let status = try statusIfPresent(name) else { return }
+    for number in 0..<1000 {
+      let free = number == 0 ? newName : ByteString(Array(newName.bytes) + Array(".\(number)".utf8))
+      do throws(SystemError) {
+        if !leaving, status.kind != .directory {
+          do throws(SystemError) {
+            return try place.createHardLink(free, to: name, in: self)
+          } catch {
+            // A volume without second names, or a file of somebody else's, is renamed.
+            if error.endsEverything || error.isExisting { throw error }
+          }
+        }
+        return try addOpened(name, to: place, as: free)
+      } catch {
+        guard error.isExisting else { throw error }
+        if try place.statusIfPresent(free)?.identity == status.identity {
+          // Before an interruption it got its second name already.
+          return leaving ? try remove(name) : ()
+        }
+      }
+    }
+    throw SystemError.replaced(path.appending(name))
+  }
+}

@@ -1,0 +1,69 @@
+public import SystemIO
+
+/// An operation that ended before its end, as its journal says.
+public struct InterruptedOperation: Sendable {
+  let record: JournalRecord
+
+  /// The operation's name.
+  public var id: String { record.id }
+  /// What was being done: `restore`.
+  public var operation: String { record.operation }
+  /// When it began.
+  public var time: Timestamp { record.time }
+  /// The logical path of the container that was in hand.
+  public var container: ByteString { record.containers[record.inHand] }
+  /// The containers that it was about and had not begun with.
+  public var notBegun: [ByteString] { Array(record.containers.dropFirst(record.inHand + 1)) }
+  /// Whether everything was staged, so that it can be finished; else it is taken back.
+  public var canBeFinished: Bool { record.state == .moving }
+
+  /// Those of a device, the oldest first. Nothing is changed there.
+  ///
+  /// - Throws: `failed` when the journal cannot be looked at.
+  public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
+    var found: [InterruptedOperation] = []
+    for (path, bytes) in try texts(on: root) {
+      guard let record = JournalRecord(reading: bytes),
+        OperationJournal.file(record.id) == path.lastComponent
+      else {
+        throw LifecycleError(
+          .failed,
+          "cannot read the journal '\(path)': it is damaged, or of a later version of this program",
+          hint: "if it is damaged, remove it: no file is torn, and what gave way is in the trash")
+      }
+      found.append(InterruptedOperation(record: record))
+    }
+    return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
+  }
+
+  /// The journals of a device whose operations live no more.
+  private static func texts(
+    on root: ByteString
+  ) throws(LifecycleError) -> [(path: ByteString, bytes: [UInt8])] {
+    do throws(SystemError) {
+      guard let folder = try ControlFolder.open(ControlFolder.journal, root: root) else {
+        return []
+      }
+      var found: [(ByteString, [UInt8])] = []
+      for name in try folder.names() {
+        guard let id = OperationJournal.id(name) else { continue }
+        if try FileLock.isHeld(OperationJournal.lock(id), in: folder) { continue }
+        // It may have ended between two looks.
+        guard let bytes = try read(name, in: folder) else { continue }
+        found.append((folder.path.appending(name), bytes))
+      }
+      return found
+    } catch { throw LifecycleError(error) }
+  }
+
+  private static func read(
+    _ name: ByteString, in folder: borrowing Folder
+  ) throws(SystemError) -> [UInt8]? {
+    do throws(SystemError) {
+      return try folder.file(name).readAll(limit: 1 << 31)
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+}

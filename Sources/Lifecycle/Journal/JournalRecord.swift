@@ -1,0 +1,133 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// What the journal says of an operation (docs/journal.md): enough to finish it or to take it back
+/// without whoever began it.
+struct JournalRecord: Hashable, Sendable {
+  /// How far an operation is with the container in hand.
+  enum State: String, Sendable {
+    /// All that is to come is being staged: the container is as it was. It is taken back by removing
+    /// what was staged.
+    case preparing
+    /// All is staged and on the disk: the steps are being taken, and an interruption is made good by
+    /// taking those that are left.
+    case moving
+  }
+
+  /// A folder below which steps work.
+  struct Root: Hashable, Sendable {
+    let path: ByteString
+    /// The folder's number on its volume, so that another folder that came in its place is left alone;
+    /// nothing for one that may have to be made.
+    let inode: UInt64?
+  }
+
+  /// The operation's name: its files in the journal and its folder in the trash.
+  let id: String
+  /// What is done: `restore`.
+  let operation: String
+  let time: Timestamp
+  /// The apps, groups and folders that are locked, by their logical paths.
+  let subjects: [ByteString]
+  /// The logical paths of the containers, in the order in which they come.
+  let containers: [ByteString]
+  /// The container in hand, by its number.
+  var inHand = 0
+  var state = State.preparing
+  /// The folders in which something is staged (`StagingFolder`).
+  var staging: [ByteString] = []
+  var roots: [Root] = []
+  var steps: [JournalStep] = []
+
+  init(
+    operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString]
+  ) {
+    let digits = time.rfc3339.prefix { $0 != "." && $0 != "Z" }.filter { $0 != "-" && $0 != ":" }
+    id = "\(digits)-\(Host.randomHex(bytes: 4))"
+    self.operation = operation
+    self.time = time
+    self.subjects = subjects
+    self.containers = containers
+  }
+}
+
+// MARK: - JSON
+
+extension JournalRecord {
+  private static let format: Int64 = 1
+
+  /// The journal's file: the head on the first line, then a step a line.
+  var bytes: [UInt8] {
+    var head = JSON.object([
+      JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
+      JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
+      JSON.Member("subjects", Self.list(subjects)),
+      JSON.Member("containers", Self.list(containers)),
+      JSON.Member("in_hand", .integer(Int64(inHand))),
+      JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
+      JSON.Member("roots", .array(roots.map(\.json))),
+    ]).compactBytes
+    // Steps may be many: each is written as it comes, and the whole is never one value.
+    head.removeLast()
+    head.append(contentsOf: Array(",\"steps\":[".utf8))
+    for (number, step) in steps.enumerated() {
+      head.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
+      step.json.write(to: &head)
+    }
+    head.append(contentsOf: Array("]}\n".utf8))
+    return head
+  }
+
+  /// Reads a journal's file; nothing where it is none of this format.
+  init?(reading bytes: [UInt8]) {
+    let limits = JSON.Limits(bytes: 1 << 31, depth: 8)
+    guard let json = try? JSON(parsing: bytes, limits: limits),
+      json["format"]?.integer == Self.format, let id = json["id"]?.string,
+      let operation = json["operation"]?.string,
+      let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
+      let state = json["state"]?.string.flatMap({ State(rawValue: $0) }),
+      let subjects = Self.paths(json["subjects"]), let staging = Self.paths(json["staging"]),
+      let containers = Self.paths(json["containers"]),
+      let inHand = json["in_hand"]?.integer, containers.indices.contains(Int(clamping: inHand)),
+      let roots = json["roots"]?.array?.map({ Root($0) }), !roots.contains(nil),
+      let steps = json["steps"]?.array?.map({ JournalStep($0, roots: roots.count) }),
+      !steps.contains(nil)
+    else { return nil }
+    self.id = id
+    self.operation = operation
+    self.time = time
+    self.subjects = subjects
+    self.containers = containers
+    self.inHand = Int(clamping: inHand)
+    self.state = state
+    self.staging = staging
+    self.roots = roots.compactMap { $0 }
+    self.steps = steps.compactMap { $0 }
+  }
+
+  static func list(_ paths: [ByteString]) -> JSON {
+    .array(paths.map { .object(JSON.members($0, named: "path")) })
+  }
+
+  static func paths(_ json: JSON?) -> [ByteString]? {
+    guard let paths = json?.array?.map({ $0.bytes(named: "path") }), !paths.contains(nil) else {
+      return nil
+    }
+    return paths.compactMap { $0 }
+  }
+}
+
+extension JournalRecord.Root {
+  fileprivate var json: JSON {
+    let number = inode.map { JSON.integer(Int64(bitPattern: $0)) } ?? .null
+    return .object(JSON.members(path, named: "path") + [JSON.Member("inode", number)])
+  }
+
+  fileprivate init?(_ json: JSON) {
+    guard let path = json.bytes(named: "path"), path.isAbsolute, let inode = json["inode"] else {
+      return nil
+    }
+    self.init(path: path, inode: inode.integer.map { UInt64(bitPattern: $0) })
+  }
+}

@@ -1,0 +1,76 @@
+internal import SystemIO
+
+// The journal of what changes a device (docs/journal.md). An operation stages all that is to come,
+// syncs it, writes down the steps by which it gets its place, and takes them; at the end the journal
+// goes. The file is written whole before the first step and is not touched while steps are taken: what
+// lies where says how far they came, so that nothing need be synced between two of them.
+//
+// Not guaranteed: that all containers of an operation change together. They come one after another, and
+// each is as it was, or as it is to be, once an interruption was made good.
+
+/// The journal of an operation that is going on, with the locks of what it changes.
+final class OperationJournal {
+  private let folder: Folder
+  private let locks: AppLocks
+  /// Held while the operation lives: a journal whose lock is free is that of an interrupted one.
+  private let lock: FileLock
+  private(set) var record: JournalRecord
+
+  private static let suffix = ".json"
+  private static let lockSuffix = ".lock"
+
+  static func file(_ id: String) -> ByteString { ByteString(id + suffix) }
+  static func lock(_ id: String) -> ByteString { ByteString(id + lockSuffix) }
+
+  /// The operation that a name in the journal's folder is of.
+  static func id(_ name: ByteString) -> String? {
+    guard let text = name.utf8, text.hasSuffix(suffix), !AtomicFile.isTemporary(name) else {
+      return nil
+    }
+    return String(text.dropLast(suffix.count))
+  }
+
+  /// Begins an operation: nobody else changes what it is about from here on.
+  ///
+  /// - Throws: `busy` when another operation on one of its apps is going on.
+  init(_ record: JournalRecord, root: ByteString) throws(LifecycleError) {
+    locks = try AppLocks(record.subjects, root: root)
+    self.record = record
+    do throws(SystemError) {
+      folder = try ControlFolder.make(ControlFolder.journal, root: root)
+      lock = try FileLock(Self.lock(record.id), in: folder)
+    } catch { throw LifecycleError(error) }
+  }
+
+  /// Notes that something is going to be staged in a folder for the next container.
+  func prepare(_ container: Int, stagingIn place: ByteString) throws(SystemError) {
+    record.inHand = container
+    record.state = .preparing
+    record.staging = [place]
+    (record.roots, record.steps) = ([], [])
+    try write()
+  }
+
+  /// Notes the steps that are about to be taken; what they move is on the disk.
+  func move(
+    _ steps: [JournalStep], below roots: [JournalRecord.Root]
+  ) throws(SystemError) {
+    record.state = .moving
+    (record.roots, record.steps) = (roots, steps)
+    try write()
+  }
+
+  /// Ends the operation: there is nothing to be finished or taken back.
+  func end() throws(SystemError) {
+    do throws(SystemError) {
+      try folder.remove(Self.file(record.id))
+    } catch { if !error.isMissing { throw error } }
+    try folder.sync()
+    try? folder.remove(Self.lock(record.id))
+  }
+
+  private func write() throws(SystemError) {
+    try AtomicFile.write(
+      record.bytes, as: Self.file(record.id), in: folder, permissions: 0o600)
+  }
+}

@@ -1,0 +1,125 @@
+public import PolicyEngine
+public import SandboxModel
+internal import SystemIO
+
+/// What became of an interrupted operation.
+public struct RecoveredOperation: Sendable {
+  public let operation: InterruptedOperation
+  /// Whether it was finished with the container in hand; else it was taken back.
+  public let isFinished: Bool
+  /// How many of its steps were left.
+  public internal(set) var steps = 0
+  /// What could not get its place, by its path on the device: it is as it was.
+  public internal(set) var failed: [PathRemark] = []
+}
+
+/// Finishes or takes back what was interrupted on a device (docs/journal.md, "Recovery").
+public struct Recovery {
+  private let device: Device
+  private let policy: CompiledPolicy
+  private let isForced: Bool
+
+  /// Prepares the recovery of a device; with `isForced` even of apps that run.
+  public init(_ device: Device, policy: CompiledPolicy, isForced: Bool = false) {
+    self.device = device
+    self.policy = policy
+    self.isForced = isForced
+  }
+
+  /// Finishes or takes back all that was interrupted, the oldest first; tells what it did.
+  ///
+  /// - Throws: `LifecycleError`: `busy` when an operation on the same app is going on, `failed` when
+  ///   the app runs or its volume takes nothing more. What was interrupted can be recovered later then.
+  public func run() throws(LifecycleError) -> [RecoveredOperation] {
+    var done: [RecoveredOperation] = []
+    for operation in try InterruptedOperation.all(on: device.root) {
+      done.append(try recover(operation))
+    }
+    return done
+  }
+
+  private func recover(
+    _ operation: InterruptedOperation
+  ) throws(LifecycleError) -> RecoveredOperation {
+    let record = operation.record
+    let locks = try AppLocks(record.subjects, root: device.root)
+    defer { withExtendedLifetime(locks) {} }
+    if operation.canBeFinished { try requireStopped(operation) }
+    var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
+    do throws(SystemError) {
+      let folder = try ControlFolder.make(ControlFolder.journal, root: device.root)
+      // Nobody else works on it, with its apps locked: only who looks has its lock for a moment.
+      let lock = try FileLock(OperationJournal.lock(record.id), in: folder, waiting: true)
+      defer { withExtendedLifetime(lock) {} }
+      try takeSteps(of: record, &outcome)
+      try removeStaged(record)
+      try folder.remove(OperationJournal.file(record.id))
+      try folder.sync()
+      try? folder.remove(OperationJournal.lock(record.id))
+    } catch {
+      throw LifecycleError(
+        .failed,
+        "cannot recover the \(record.operation) of '\(operation.container)': \(error.description)",
+        hint: error.hint ?? "'sandboxctl recover' tries it again")
+    }
+    return outcome
+  }
+
+  private func takeSteps(
+    of record: JournalRecord, _ outcome: inout RecoveredOperation
+  ) throws(SystemError) {
+    let runner = StepRunner(record.roots)
+    var lost: Set<ByteString> = []
+    for step in record.steps {
+      if lost.contains(where: { $0.isCompanion(of: step.path) }) {
+        fail(step, record, "what lies beside it is of another state of the database", &outcome)
+        continue
+      }
+      do throws(SystemError) {
+        if try runner.take(step) { outcome.steps += 1 }
+      } catch {
+        if error.endsEverything || error.isLoss { throw error }
+        lost.insert(step.path)
+        fail(step, record, error.reason, &outcome)
+      }
+    }
+    try syncRoots(of: record)
+  }
+
+  private func fail(
+    _ step: JournalStep, _ record: JournalRecord, _ reason: String,
+    _ outcome: inout RecoveredOperation
+  ) {
+    let path = record.roots[step.root].path.appending(step.path)
+    outcome.failed.append(PathRemark(path: path, remark: reason))
+  }
+
+  private func syncRoots(of record: JournalRecord) throws(SystemError) {
+    for root in record.roots {
+      do throws(SystemError) {
+        try Folder.open(path: root.path).syncVolume()
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  private func removeStaged(_ record: JournalRecord) throws(SystemError) {
+    for place in record.staging {
+      do throws(SystemError) {
+        try StagingFolder.removeAbandoned(in: Folder.open(path: place))
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  private func requireStopped(_ operation: InterruptedOperation) throws(LifecycleError) {
+    if isForced { return }
+    let subjects = operation.record.subjects
+    let scan = DeviceScan.run(device, policy: policy) {
+      subjects.contains($0.logicalPrefix.subject)
+    }
+    guard let sign = RunningApps.signs(in: scan).first else { return }
+    throw LifecycleError(
+      .failed,
+      "cannot finish the interrupted \(operation.operation) of '\(operation.container)': \(sign.text)",
+      hint: "close the app and try again, or add '--force'")
+  }
+}

@@ -1,0 +1,85 @@
+internal import SystemIO
+
+/// Takes the steps of an interrupted operation that are left, by folder handles from the roots down.
+final class StepRunner {
+  private let roots: [JournalRecord.Root]
+  private var ladders: [Int: PathLadder] = [:]
+
+  init(_ roots: [JournalRecord.Root]) { self.roots = roots }
+
+  /// Takes a step, unless it was taken; tells whether it had to be.
+  func take(_ step: JournalStep) throws(SystemError) -> Bool {
+    let (name, above) = (step.name, step.folder)
+    guard let source = step.source else {
+      return try within(step.root, above) { place throws(SystemError) in
+        guard try place.statusIfPresent(name) != nil else { return false }
+        try keep(step, place)
+        return true
+      } ?? false
+    }
+    let staged = try within(source, above) { from throws(SystemError) in
+      try from.statusIfPresent(name)
+    }
+    guard let staged = staged ?? nil else { return false }
+    let target = try ladder(step.root)
+    try target.withFolder(above) { place throws(SystemError) in
+      if let present = try place.statusIfPresent(name) {
+        try keep(step, place, leaving: (present.kind == .directory) != (staged.kind == .directory))
+      }
+      try fill(step, source, place)
+    }
+    return true
+  }
+
+  private func fill(
+    _ step: JournalStep, _ source: Int, _ place: borrowing Folder
+  ) throws(SystemError) {
+    let name = step.name
+    try ladder(source).withFolder(step.folder) { from throws(SystemError) in
+      if let present = try place.statusIfPresent(name), present.kind != .directory {
+        return try from.rename(name, to: name, in: place)
+      }
+      try from.addOpened(name, to: place, as: name)
+    }
+  }
+
+  /// Keeps what stands in the place.
+  private func keep(
+    _ step: JournalStep, _ place: borrowing Folder, leaving: Bool = true
+  ) throws(SystemError) {
+    guard let kept = step.kept else {
+      throw SystemError.replaced(place.path.appending(step.name))
+    }
+    let name = step.name
+    if kept == step.root {
+      return try place.keep(name, in: place, as: step.keptName ?? name, leaving: leaving)
+    }
+    try ladder(kept).withFolder(step.folder, making: true) { folder throws(SystemError) in
+      try place.keep(name, in: folder, as: step.keptName ?? name, leaving: leaving)
+    }
+  }
+
+  /// Calls `body` with a folder below a root; nothing where one of them is not there any more.
+  private func within<Result>(
+    _ root: Int, _ path: [ByteString],
+    _ body: (borrowing Folder) throws(SystemError) -> Result
+  ) throws(SystemError) -> Result? {
+    do throws(SystemError) {
+      return try ladder(root).withFolder(path, body)
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  private func ladder(_ root: Int) throws(SystemError) -> PathLadder {
+    if let ladder = ladders[root] { return ladder }
+    let (path, inode) = (roots[root].path, roots[root].inode)
+    let folder =
+      inode == nil ? try Folder.make(path: path, permissions: 0o700) : try Folder.open(path: path)
+    if let inode, try folder.status().identity.inode != inode { throw SystemError.replaced(path) }
+    let ladder = PathLadder(root: folder)
+    ladders[root] = ladder
+    return ladder
+  }
+}

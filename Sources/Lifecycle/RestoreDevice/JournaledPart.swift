@@ -1,0 +1,47 @@
+internal import SystemIO
+
+/// One container of a restore under the journal: what is noted before it is staged, and before it gets
+/// its place.
+final class JournaledPart {
+  private let journal: OperationJournal
+  private let number: Int
+  private let container: ByteString
+  private let root: ByteString
+  /// Whether something of it gave way.
+  private(set) var hasTrash = false
+
+  init(
+    _ journal: OperationJournal, _ number: Int, _ container: ByteString, root: ByteString
+  ) {
+    (self.journal, self.number, self.container, self.root) = (journal, number, container, root)
+  }
+
+  /// Notes that the container is going to be staged in a folder.
+  func prepare(in folder: ByteString) throws(SystemError) {
+    try journal.prepare(number, stagingIn: folder)
+  }
+
+  /// The place in the trash for what gives way; nothing where nothing does.
+  func trash(
+    for plan: RestorePlan, in folder: borrowing Folder, probing probe: borrowing Folder
+  ) throws(SystemError) -> TrashPlace? {
+    guard plan.displaces else { return nil }
+    hasTrash = true
+    return try TrashPlace(
+      of: journal.record, for: container, in: folder, probing: probe, root: root)
+  }
+
+  /// Notes the steps that are about to be taken; all that they move is on the disk.
+  func move(
+    _ plan: RestorePlan, _ findings: RestoreFindings, _ folder: borrowing Folder,
+    _ staging: borrowing StagingFolder, _ trash: TrashPlace?
+  ) throws(SystemError) {
+    var roots = [
+      JournalRecord.Root(path: folder.path, inode: try folder.status().identity.inode),
+      JournalRecord.Root(path: staging.treePath, inode: try staging.tree.status().identity.inode),
+    ]
+    if let trash { roots.append(JournalRecord.Root(path: trash.path, inode: nil)) }
+    let steps = plan.steps(without: findings, hasTrash: trash != nil)
+    if !steps.isEmpty { try journal.move(steps, below: roots) }
+  }
+}

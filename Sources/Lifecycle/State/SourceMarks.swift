@@ -1,0 +1,50 @@
+public import ArchiveStore
+public import SandboxModel
+public import SystemIO
+
+/// Where a host keeps which marks the last scans of a source found, for one run that holds the
+/// source's lock.
+///
+/// It is a file of its own beside the state: it is read before the scan, and holds whatever becomes
+/// of the snapshot. What it cannot tell, or cannot keep, costs looks.
+public struct SourceMarks {
+  private let place: StatePlace
+  private let key: StateKey
+  /// What they found, for the scan.
+  public let memory: MarkMemory
+
+  /// Opens what earlier scans left; nothing where there is no place for it.
+  public init?(
+    of device: Device, in repository: Repository, cache: ByteString?, program: String,
+    under lock: SourceLock?
+  ) {
+    guard let cache, let lock else { return nil }
+    key = StateKey(repository: repository.id, source: SourceIdentity.digest(of: device))
+    guard let place = try? StatePlace(key, in: cache, under: lock),
+      let start = try? place.time(key)
+    else { return nil }
+    self.place = place
+    memory = MarkMemory(
+      Self.read(place, key) ?? MarkTable(), at: RunClock(start: min(start, Host.now())),
+      by: program)
+  }
+
+  private static func read(_ place: StatePlace, _ key: StateKey) -> MarkTable? {
+    guard case .open(let file)? = try? place.open(key.marks),
+      let bytes = (try? file.readAll(limit: MarkTable.sizeLimit)) ?? nil
+    else { return nil }
+    return MarkTable(bytes, key)
+  }
+
+  /// Keeps what a whole scan of the source, or of a part of it, found. A file that a crash of the
+  /// machine spoils is not whole, and not used.
+  public func keep(_ found: MarkMemory, isPart: Bool) {
+    guard let bytes = found.table(isPart: isPart)?.encoded(key),
+      let file = try? AtomicFile(in: place.folder, permissions: 0o600)
+    else { return }
+    do throws(SystemError) {
+      try file.write(bytes)
+      try file.commit(as: key.marks, durably: false)
+    } catch {}
+  }
+}

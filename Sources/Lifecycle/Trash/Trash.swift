@@ -1,0 +1,126 @@
+internal import SandboxModel
+public import SystemIO
+
+/// What operations replaced or removed on a device: `.sandboxctl/trash/<operation>/<logical path>`
+/// (docs/journal.md, "The trash").
+public struct Trash: Sendable {
+  private let root: ByteString
+
+  /// How long at least something is kept, in seconds: 24 hours.
+  public static let age = 24.0 * 3600
+
+  /// The trash of the device at a root.
+  public init(of root: ByteString) { self.root = root }
+
+  /// What one operation put there.
+  public struct Item: Sendable {
+    /// The operation's name.
+    public let id: ByteString
+    /// What was done, `restore`; nothing where its note is lost.
+    public let operation: String?
+    /// When the operation began.
+    public let time: Timestamp
+    /// The apps, groups and folders that it was about, by their logical paths.
+    public let subjects: [ByteString]
+    /// Where its things lie.
+    public let folders: [ByteString]
+    /// What is there, folders on the way among them.
+    public internal(set) var totals = RestoreTotals()
+  }
+
+  /// What is there, the oldest first, with its sizes.
+  public func items() throws(SystemError) -> [Item] {
+    var items = try unmeasured()
+    for index in items.indices {
+      for path in items[index].folders {
+        items[index].totals.add(Self.totals(of: path))
+      }
+    }
+    return items
+  }
+
+  private func unmeasured() throws(SystemError) -> [Item] {
+    guard let trash = try ControlFolder.open(ControlFolder.trash, root: root) else { return [] }
+    let place = ControlFolder.path(ControlFolder.trash, root: root)
+    var items: [Item] = []
+    for name in try trash.names() {
+      guard let folder = try? trash.folder(name) else { continue }
+      let note = TrashNote(in: folder)
+      var time = note?.time
+      if time == nil { time = try folder.status().modified }
+      items.append(
+        Item(
+          id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
+          subjects: note?.subjects ?? [],
+          folders: [place.appending(name)] + Self.known(note?.elsewhere ?? [], name)))
+    }
+    return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
+  }
+
+  /// Folders on other volumes, as far as they are such by their names: a note can be wrong, and nothing
+  /// else may be removed.
+  private static func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
+    places.filter { place in
+      place.isAbsolute && !place.components.contains("..")
+        && place.components.suffix(3) == [OwnNames.folder, ControlFolder.trash, name]
+    }
+  }
+
+  /// What is below a folder, as far as it can be looked at.
+  private static func totals(of path: ByteString) -> RestoreTotals {
+    var contents = PresentEntries(protected: [])
+    if let folder = try? Folder.open(path: path) { try? contents.read(folder) }
+    var totals = contents.totals
+    if let note = try? Folder.open(path: path).status(TrashNote.file), totals.files > 0,
+      totals.bytes >= note.size
+    {
+      totals.files -= 1
+      totals.bytes -= note.size
+    }
+    return totals
+  }
+
+  // MARK: - Emptying
+
+  /// Whether the operation that something is of is going on, or was interrupted and can need it.
+  public func isInUse(_ item: Item) throws(SystemError) -> Bool {
+    guard let id = item.id.utf8,
+      let journal = try ControlFolder.open(ControlFolder.journal, root: root)
+    else { return false }
+    return try journal.statusIfPresent(OperationJournal.file(id)) != nil
+  }
+
+  /// Removes what an operation put there, by folder handles; a volume that is mounted in it stays.
+  public func remove(_ item: Item) throws(SystemError) {
+    // Where the note lies comes last, so that what an interruption leaves is still known.
+    for path in item.folders.reversed() {
+      do throws(SystemError) {
+        let above = path.components.dropLast().map(\.bytes)
+        let parent = try Folder.open(
+          path: ByteString("/").appending(
+            ByteString(above.joined(separator: [UInt8(ascii: "/")]))))
+        try parent.removeTree(item.id)
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Removes what of these apps, groups and folders is older than a day.
+  ///
+  /// What cannot be removed stays for the next time: what was just done is done all the same.
+  func removeOld(of subjects: [ByteString], now: Timestamp) {
+    for item in (try? unmeasured()) ?? []
+    where item.operation != nil && now.since(item.time) > Self.age {
+      let done = item.subjects.filter(subjects.contains)
+      if done.count == item.subjects.count {
+        try? remove(item)
+        continue
+      }
+      for (subject, place) in done.flatMap({ subject in item.folders.map { (subject, $0) } }) {
+        guard let name = subject.lastComponent, let kind = subject.components.first else {
+          continue
+        }
+        try? Folder.open(path: place).folder(kind).removeTree(name)
+      }
+    }
+  }
+}

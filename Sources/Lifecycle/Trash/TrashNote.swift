@@ -1,0 +1,44 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// What an operation's folder in the trash says of itself, in `operation.json`.
+struct TrashNote: Hashable, Sendable {
+  static let file: ByteString = "operation.json"
+
+  let id: String
+  let operation: String
+  let time: Timestamp
+  /// The apps, groups and folders whose things are there, by their logical paths.
+  var subjects: [ByteString]
+  /// Folders of this operation on other volumes than the device's root, absolute.
+  var elsewhere: [ByteString] = []
+
+  init(_ record: JournalRecord) {
+    (id, operation, time) = (record.id, record.operation, record.time)
+    subjects = record.subjects
+  }
+
+  var bytes: [UInt8] {
+    JSON.object([
+      JSON.Member("format", 1), JSON.Member("id", .string(id)),
+      JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
+      JSON.Member("subjects", JournalRecord.list(subjects)),
+      JSON.Member("elsewhere", JournalRecord.list(elsewhere)),
+    ]).compactBytes + [UInt8(ascii: "\n")]
+  }
+
+  /// Reads the note of a folder in the trash; nothing where it has none of this format.
+  init?(in folder: borrowing Folder) {
+    guard let bytes = try? folder.file(Self.file).readAll(limit: 1 << 24),
+      let bytes = bytes as [UInt8]?,
+      let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
+      let id = json["id"]?.string, let operation = json["operation"]?.string,
+      let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
+      let subjects = JournalRecord.paths(json["subjects"]),
+      let elsewhere = JournalRecord.paths(json["elsewhere"])
+    else { return nil }
+    (self.id, self.operation, self.time) = (id, operation, time)
+    (self.subjects, self.elsewhere) = (subjects, elsewhere)
+  }
+}

@@ -1,0 +1,62 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Where what an operation replaces or removes in one container is kept: below the operation's folder
+/// in the device's trash, by logical paths; of a container on another volume in a trash of its own
+/// there, since nothing is moved across volumes.
+final class TrashPlace {
+  /// The folder for the container's things.
+  let path: ByteString
+  private let ladder: PathLadder
+
+  /// Makes the operation's folder, with its note, and the one for a container in it.
+  ///
+  /// - Parameters:
+  ///   - container: the container's logical path.
+  ///   - folder: the folder that steps work in.
+  ///   - probe: a folder below it, closed to others, in which a name may be made.
+  init(
+    of record: JournalRecord, for container: ByteString, in folder: borrowing Folder,
+    probing probe: borrowing Folder, root: ByteString
+  ) throws(SystemError) {
+    let trash = try ControlFolder.make(ControlFolder.trash, root: root)
+    let own = try trash.makeFolder(ByteString(record.id), permissions: 0o700)
+    var note = TrashNote(in: own) ?? TrashNote(record)
+    let isNear = try Self.canMove(from: probe, to: own)
+    var place = ControlFolder.path(ControlFolder.trash, root: root)
+    if !isNear { place = ControlFolder.path(ControlFolder.trash, root: folder.path) }
+    place = place.appending(ByteString(record.id))
+    if !isNear, !note.elsewhere.contains(place) { note.elsewhere.append(place) }
+    // The note is there before anything that it tells of.
+    try AtomicFile.write(note.bytes, as: TrashNote.file, in: own, permissions: 0o600)
+    try trash.sync()
+    path = place.appending(container)
+    ladder = PathLadder(root: try Folder.make(path: path, permissions: 0o700))
+  }
+
+  /// Keeps a child of a folder at a path below the container's.
+  func keep(
+    _ name: ByteString, of folder: borrowing Folder, at path: [ByteString], leaving: Bool
+  ) throws(SystemError) {
+    try ladder.withFolder(path, making: true) { place throws(SystemError) in
+      try folder.keep(name, in: place, as: name, leaving: leaving)
+    }
+  }
+
+  /// Whether what is in one folder can be moved to another: on one volume, and through one mount of it.
+  private static func canMove(
+    from probe: borrowing Folder, to folder: borrowing Folder
+  ) throws(SystemError) -> Bool {
+    let name = ByteString("probe-" + Host.randomHex(bytes: 8))
+    try probe.create(name, permissions: 0o600).close()
+    do throws(SystemError) {
+      try probe.rename(name, to: name, in: folder)
+    } catch {
+      try probe.remove(name)
+      if error.isOnAnotherVolume { return false }
+      throw error
+    }
+    try folder.remove(name)
+    return true
+  }
+}

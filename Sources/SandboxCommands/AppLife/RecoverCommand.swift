@@ -1,0 +1,132 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl recover`: makes good what was interrupted on a device.
+struct RecoverCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "recover",
+      abstract: "Finish or take back what was interrupted on a device",
+      usage: "sandboxctl recover [--root <dir>] [<options>]",
+      discussion: """
+        An operation that changes a device notes in the device's journal what it is about to do. \
+        When it is killed, or the machine fails, this command finishes the container that it had in \
+        hand, if all that was to come lies there whole, and else takes it back by removing what was \
+        prepared; it says which. What gave way is in the trash. Containers that the operation had \
+        not begun with are as they were: the same command again does the rest.
+
+        Commands that change a device do this first by themselves. Those that only read change \
+        nothing, and say that something was interrupted.
+
+        Exit status 3 names what could not get its place, and is as it was; 11 says that another \
+        operation on the same app is going on.
+
+        \(Examples.text(["sandboxctl recover --root device"]))
+        """)
+  }
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyChoice
+
+  @Flag(help: "Finish though the app runs.")
+  var force = false
+
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    var status = ExitStatus.done
+    for choice in try device.choices() {
+      let found = try choice.find()
+      let compiled = try policy.compile(for: found.layout)
+      let done = try Recovery(
+        found.stating(groupsOf: compiled), policy: compiled, isForced: force
+      ).run()
+      if done.contains(where: { !$0.failed.isEmpty }) { status = .doneInPart }
+      if output.json {
+        try console.result(
+          .object(
+            JSON.path(found.root, named: "root")
+              + [JSON.Member("operations", .array(done.map(\.json)))]))
+        continue
+      }
+      for operation in done { try operation.tell { try console.result($0) } }
+      for remark in done.flatMap(\.failed) {
+        console.warning("not restored: \(remark.path): \(remark.remark)")
+      }
+      if done.isEmpty, !output.quiet {
+        try console.result("nothing was interrupted on \(Paths.text(found.root))")
+      }
+    }
+    return status
+  }
+}
+
+extension RecoveredOperation {
+  fileprivate var json: JSON {
+    .object(
+      [
+        JSON.Member("id", .string(operation.id)),
+        JSON.Member("operation", .string(operation.operation)),
+        JSON.Member("time", .string(operation.time.rfc3339)),
+      ] + JSON.path(operation.container, named: "container") + [
+        JSON.Member("outcome", .string(isFinished ? "finished" : "taken-back")),
+        JSON.Member("steps", .integer(Int64(steps))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("not_begun", .array(operation.notBegun.map { .object(JSON.path($0)) })),
+      ])
+  }
+
+  /// Says what became of it.
+  func tell(_ say: (String) throws -> Void) rethrows {
+    let what = "the interrupted \(operation.operation) of \(operation.container)"
+    if isFinished {
+      try say("finished \(what): \(Sizes.count(steps, "step")) of it were left")
+    } else {
+      try say("took back \(what): it is as it was")
+    }
+    for container in operation.notBegun {
+      try say("not begun: \(container): the same command again does it")
+    }
+  }
+}
+
+extension Console {
+  /// Says what was interrupted on a device, with what makes it good; tells whether something was.
+  @discardableResult
+  func warn(ofInterruptedOn device: Device) -> Bool {
+    let root = device.root
+    let layout = device.layout == .folder ? " --layout folder" : ""
+    let found: [InterruptedOperation]
+    do throws(LifecycleError) {
+      found = try InterruptedOperation.all(on: root)
+    } catch {
+      warning(error.description)
+      return true
+    }
+    let command = "sandboxctl recover --root \(ShellWord.text(root.description))\(layout)"
+    for operation in found {
+      warning(
+        "the \(operation.operation) of '\(operation.container)' was interrupted "
+          + "(\(Times.text(operation.time))): '\(command)' "
+          + (operation.canBeFinished ? "finishes it" : "takes it back"))
+    }
+    return !found.isEmpty
+  }
+
+  /// Makes good what was interrupted on a device before something else is done there, and says so;
+  /// tells whether there was something.
+  func recover(_ recovery: Recovery) throws -> Bool {
+    let done = try recovery.run()
+    for operation in done {
+      operation.tell { note($0) }
+      for remark in operation.failed {
+        warning("not restored: \(remark.path): \(remark.remark)")
+      }
+    }
+    return !done.isEmpty
+  }
+}

@@ -1,0 +1,63 @@
+internal import ArchiveStore
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl trash list`: what is in the trash.
+struct TrashListCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "list",
+      abstract: "List what operations on a device replaced or removed",
+      usage: "sandboxctl trash list [--root <dir>] [<options>]",
+      discussion: """
+        A line for each operation, the oldest first: when it began, what it holds, and where that \
+        lies. To have something back, move it from there.
+
+        \(Examples.text([
+          "sandboxctl trash list --root device", "sandboxctl trash list --root device --json",
+        ]))
+        """)
+  }
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    var isEmpty = true
+    for choice in try device.choices() {
+      let found = try choice.find()
+      console.warn(ofInterruptedOn: found)
+      for item in try Trash(of: found.root).items() {
+        isEmpty = false
+        try output.json
+          ? console.result(item.json(of: found.root)) : console.result(item.text)
+        if output.json { continue }
+        for folder in item.folders { try console.result("  \(Paths.text(folder))") }
+      }
+    }
+    if isEmpty, !output.json, !output.quiet { try console.result("the trash is empty") }
+    return .done
+  }
+}
+
+extension Trash.Item {
+  fileprivate func json(of root: ByteString) -> JSON {
+    .object(
+      JSON.path(root, named: "root") + JSON.path(id, named: "id") + [
+        JSON.Member("operation", operation.map { .string($0) } ?? .null),
+        JSON.Member("time", .string(time.rfc3339)),
+        JSON.Member("subjects", .array(subjects.map { .object(JSON.path($0)) })),
+        JSON.Member("holds", totals.json),
+        JSON.Member("places", .array(folders.map { .object(JSON.path($0)) })),
+      ])
+  }
+
+  fileprivate var text: String {
+    let of = subjects.map(\.description).joined(separator: ", ")
+    return "\(id)  \(Times.ago(time))  \(operation ?? "unknown") of \(of.isEmpty ? "?" : of): "
+      + totals.text
+  }
+}

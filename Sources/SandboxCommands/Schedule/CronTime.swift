@@ -1,0 +1,97 @@
+internal import SystemIO
+
+/// When a job runs, as the five fields of crontab(5) or a word such as `@daily` say it.
+struct CronTime {
+  private let minutes: Set<Int>
+  private let hours: Set<Int>
+  private let days: Set<Int>
+  private let months: Set<Int>
+  /// 0 for Sunday to 6.
+  private let weekdays: Set<Int>
+  /// Whether a day has to be both one of the month's days and one of the week's: when one of the two
+  /// fields begins with a star. Else one of them is enough.
+  private let needsBoth: Bool
+
+  private static let words = [
+    "@hourly": "0 * * * *", "@daily": "0 0 * * *", "@midnight": "0 0 * * *",
+    "@weekly": "0 0 * * 0", "@monthly": "0 0 1 * *", "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+  ]
+  private static let monthNames = [
+    "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec",
+  ]
+  private static let dayNames = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+
+  /// Reads the fields; nil when they say no times, as `@reboot`.
+  init?(_ text: String) {
+    let fields = (Self.words[text] ?? text).split(separator: " ")
+    guard fields.count == 5, let minutes = Self.values(fields[0], 0...59),
+      let hours = Self.values(fields[1], 0...23), let days = Self.values(fields[2], 1...31),
+      let months = Self.values(fields[3], 1...12, Self.monthNames, from: 1),
+      let weekdays = Self.values(fields[4], 0...7, Self.dayNames, from: 0)
+    else { return nil }
+    (self.minutes, self.hours, self.days, self.months) = (minutes, hours, days, months)
+    self.weekdays = Set(weekdays.map { $0 % 7 })
+    needsBoth = fields[2].hasPrefix("*") || fields[4].hasPrefix("*")
+  }
+
+  /// The numbers of a field: `*`, `*/5`, `1-5`, `1-30/10`, `mon`, with commas between.
+  private static func values(
+    _ field: Substring, _ range: ClosedRange<Int>, _ names: [String] = [], from first: Int = 0
+  ) -> Set<Int>? {
+    func number(_ text: Substring) -> Int? {
+      let named = names.firstIndex(of: text.lowercased()).map { $0 + first }
+      return (named ?? Int(text)).flatMap { range.contains($0) ? $0 : nil }
+    }
+    var found: Set<Int> = []
+    for part in field.split(separator: ",", omittingEmptySubsequences: false) {
+      let halves = part.split(separator: "/", omittingEmptySubsequences: false)
+      let ends = halves[0].split(separator: "-", omittingEmptySubsequences: false).map(number)
+      let isAll = halves[0] == "*"
+      guard halves.count < 3, ends.count < 3, isAll || !ends.contains(nil) else { return nil }
+      let low = isAll ? range.lowerBound : ends[0] ?? 0
+      let high = isAll ? range.upperBound : (ends.last ?? nil) ?? 0
+      let step = halves.count == 2 ? Int(halves[1]) ?? 0 : 1
+      // A step needs a range to step through.
+      guard low <= high, step > 0, halves.count == 1 || isAll || ends.count == 2 else { return nil }
+      found.formUnion(stride(from: low, through: high, by: step))
+    }
+    return found
+  }
+
+  /// The first minute after a moment, by this host's clock; nil when there is none in nine years, as
+  /// for the 30th of February.
+  func next(after now: Timestamp) -> Timestamp? {
+    guard let today = now.local else { return nil }
+    for offset in 0..<(9 * 366) {
+      guard let noon = Timestamp(Self.time(today, plus: offset, 12, 0)), let day = noon.local,
+        runs(on: day)
+      else { continue }
+      for hour in hours.sorted() {
+        for minute in minutes.sorted() {
+          if let moment = Timestamp(Self.time(day, plus: 0, hour, minute)), moment > now {
+            return moment
+          }
+        }
+      }
+    }
+    return nil
+  }
+
+  private static func time(
+    _ day: CalendarTime, plus days: Int, _ hour: Int, _ minute: Int
+  ) -> CalendarTime {
+    CalendarTime(
+      year: day.year, month: day.month, day: day.day + days, hour: hour, minute: minute, second: 0)
+  }
+
+  private func runs(on day: CalendarTime) -> Bool {
+    guard months.contains(day.month),
+      let midnight = Timestamp(Self.time(day, plus: 0, 0, 0), isUTC: true)
+    else { return false }
+    // 1970-01-01 was a Thursday.
+    let weekday = Int((midnight.seconds / 86_400 + 4) % 7)
+    let (isDay, isWeekday) = (days.contains(day.day), weekdays.contains(weekday))
+    return needsBoth ? isDay && isWeekday : isDay || isWeekday
+  }
+}

@@ -1,0 +1,7 @@
+extension [UInt8] {
+  /// Appends the bytes of a span.
+  @inlinable
+  public mutating func append(_ span: Span<UInt8>) {
+    unsafe span.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+  }
+}

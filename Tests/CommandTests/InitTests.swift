@@ -1,0 +1,58 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `init` on a terminal, where it asks what nobody has said.
+@Suite struct InitTests {
+  private let cli: CommandLine
+
+  init() throws { cli = try CommandLine() }
+
+  /// Runs a command on a terminal at which somebody types.
+  private func terminal(_ line: String, typing text: String) throws -> Program.Outcome {
+    try cli.run(
+      [], under: ["bash", "-c", "PROGRAM=$0 script -qec '$PROGRAM \(line)' /dev/null"],
+      input: Array(text.utf8))
+  }
+
+  private static let question = "Make a repository without encryption? [y/N]"
+
+  @Test(arguments: ["y", "YES", " yes "])
+  func whoSaysYesGetsOne(_ answer: String) throws {
+    let outcome = try terminal("init repo", typing: answer + "\n")
+    #expect(outcome.code == 0, "\(outcome.output)")
+    #expect(outcome.output.contains("a repository cannot be encrypted yet"))
+    #expect(outcome.output.contains(Self.question))
+    #expect(outcome.output.contains("made in ./repo, plain"))
+    #expect(try cli.snapshots() == [])
+    #expect(try cli.isThere("home/.config/sandboxctl/config.yaml"))
+  }
+
+  @Test(arguments: ["\n", "n\n", "yesterday\n", "\u{4}"])
+  func anythingElseIsNo(_ answer: String) throws {
+    let outcome = try terminal("init repo", typing: answer)
+    #expect(outcome.code == 1, "\(outcome.output)")
+    #expect(outcome.output.contains(Self.question))
+    #expect(outcome.output.contains("the repository 'repo' was not made"))
+    #expect(try !cli.isThere("repo") && !cli.isThere("home/.config"))
+  }
+
+  @Test func whoHasSaidItIsNotAsked() throws {
+    let outcome = try terminal("init repo --plain", typing: "")
+    #expect(outcome.code == 0 && !outcome.output.contains("[y/N]"), "\(outcome.output)")
+  }
+
+  /// Nobody is there, or what is asked for is for a program: the flag is named.
+  @Test func withoutATerminalTheFlagIsNamed() throws {
+    for outcome in [
+      try cli.run(["init", "repo"], input: Array("y\n".utf8)),
+      try terminal("init repo --quiet", typing: "y\n"),
+      try terminal("init repo --json", typing: "y\n"),
+    ] {
+      let said = outcome.output + outcome.errors
+      #expect(outcome.code == 2 && said.contains("--plain") && !said.contains("[y/N]"), "\(said)")
+    }
+    #expect(try !cli.isThere("repo"))
+  }
+}

@@ -1,0 +1,215 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A restore in place that is killed at one of the calls that give things their places: nothing is lost
+/// or torn, a database never stands beside another's log, commands that read say what happened, and
+/// `recover` and the same restore make it good.
+@Suite(.serialized, .enabled(if: Strace.isPermitted))
+struct InterruptedRestoreTests {
+  private static let restore =
+    "restore latest --in-place --repo repo --no-snapshot --delete --quiet"
+  private static let stored = [
+    "folder/a": "stored", "notes.db": "SQLite format 3\u{0} stored", "notes.db-wal": "stored log",
+    "plain.db": "SQLite format 3\u{0} stored",
+  ]
+  private static let now = [
+    "folder/a": "now", "folder/mine": "mine", "notes.db": "SQLite format 3\u{0} now",
+    "notes.db-wal": "log of now", "plain.db": "SQLite format 3\u{0} of now",
+    "plain.db-wal": "another log of now", "plain.db-shm": "index",
+  ]
+
+  private static func prepare() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    for (path, text) in stored { try cli.folder.write(text, at: ByteString("tree/\(path)")) }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try Folder.open(path: cli.folder.path).removeTree("tree")
+    for (path, text) in now { try cli.folder.write(text, at: ByteString("tree/\(path)")) }
+    try cli.copy("tree", to: "now")
+    return cli
+  }
+
+  @Test func atEachMove() throws {
+    let cli = try Self.prepare()
+    var random = Seeded.fresh()
+    let isThorough = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+    var outcomes: Set<String> = []
+    var call = isThorough ? 1 : Int.random(in: 1...3, using: &random)
+    while true {
+      try Folder.open(path: cli.folder.path).removeTree("tree")
+      try cli.copy("now", to: "tree")
+      let strace = try Strace("rename,renameat,renameat2,linkat,unlinkat", killingAt: call)
+      let outcome = try cli.run(Self.restore, under: strace.command)
+      if outcome.code == 0 { break }
+      try Self.expectWhole(cli, "killed at call \(call)")
+      outcomes.formUnion(try Self.recover(cli, "killed at call \(call)"))
+      try Self.expectWhole(cli, "recovered after call \(call)")
+      _ = try cli.succeed(Self.restore)
+      #expect(try Self.files(cli, "tree") == Self.stored, "call \(call)")
+      call += isThorough ? 1 : 3
+      #expect(call < 300)
+      if call >= 300 { break }
+    }
+    #expect(outcomes.contains("finished"))
+  }
+
+  /// Recovers, after those who only read said what happened; gives what became of it.
+  private static func recover(_ cli: CommandLine, _ what: String) throws -> Set<String> {
+    let before = try files(cli, "tree")
+    let apps = try cli.run("apps --root tree --layout folder")
+    #expect(apps.code == 0)
+    #expect(try files(cli, "tree") == before, "\(what): looking changes nothing")
+    let answer = try cli.json("recover --root tree --layout folder --json")
+    let operations = answer["operations"] as? [[String: Any]] ?? []
+    #expect(
+      apps.errors.contains("was interrupted") == !operations.isEmpty, "\(what): \(apps.errors)")
+    for operation in operations {
+      let after = try files(cli, "tree")
+      if operation["outcome"] as? String == "finished" {
+        #expect(after == stored, "\(what)")
+      } else {
+        #expect(after == now, "\(what)")
+      }
+    }
+    #expect(!(try cli.run("apps --root tree --layout folder").errors.contains("interrupted")))
+    #expect(try !cli.names(in: "tree").contains { $0.bytes.starts(with: ".sandboxctl-".utf8) })
+    return Set(operations.compactMap { $0["outcome"] as? String })
+  }
+
+  /// Each file is the old or the new one, what was there is there or in the trash, and no database
+  /// stands beside the log of another state.
+  private static func expectWhole(_ cli: CommandLine, _ what: String) throws {
+    let found = try files(cli, "tree")
+    for (path, text) in found {
+      #expect(text == stored[path] || text == now[path], "\(what): \(path)")
+    }
+    let kept = Set(try trash(cli).values)
+    for (path, text) in now where path != "plain.db-shm" {
+      #expect(found[path] == text || kept.contains(text), "\(what): \(path) is lost")
+    }
+    for name in ["notes.db", "plain.db"] {
+      guard found[name] == stored[name], let log = found[name + "-wal"] else { continue }
+      #expect(log == stored[name + "-wal"], "\(what): \(name) beside another's log")
+    }
+  }
+
+  private static func trash(_ cli: CommandLine) throws -> [String: String] {
+    guard (try? Folder.open(path: cli.folder.path("tree/.sandboxctl/trash"))) != nil else {
+      return [:]
+    }
+    return try files(cli, "tree/.sandboxctl/trash")
+  }
+
+  /// The texts of all files below a folder, but for the program's own.
+  private static func files(_ cli: CommandLine, _ folder: String) throws -> [String: String] {
+    var found: [String: String] = [:]
+    let top = cli.folder.string + "/" + folder
+    for path in try FileManager.default.subpathsOfDirectory(atPath: top)
+    where !path.hasPrefix(".sandboxctl") {
+      var isFolder: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: top + "/" + path, isDirectory: &isFolder)
+      if isFolder.boolValue { continue }
+      found[path] = String(
+        decoding: try cli.folder.read(ByteString("\(folder)/\(path)")), as: UTF8.self)
+    }
+    return found
+  }
+
+  // MARK: - What others say of it
+
+  /// Kills a restore of the sample's notebook when the second of its steps is taken.
+  private static func interrupted() throws -> (rig: DeviceRestoreRig, note: ByteString) {
+    let rig = try DeviceRestoreRig()
+    let data = try rig.place("apps/org.example.notebook/data", of: "device")
+    let note = data.appending("Documents/Notes/Recipes.md")
+    try rig.change(note, to: "spoilt")
+    _ = try rig.cli.succeed("apps --root device")
+    let before = try rig.text(note)
+    for call in 1...20 {
+      let strace = try Strace("linkat", killingAt: call)
+      let outcome = try rig.cli.run(
+        "restore latest --app notebook --in-place --repo repo --no-snapshot",
+        under: strace.command)
+      if outcome.code == 0 { break }
+      let apps = try rig.cli.run("apps --root device")
+      if apps.errors.contains("finishes it") { return (rig, note) }
+    }
+    Issue.record("it was never interrupted: \(before)")
+    return (rig, note)
+  }
+
+  @Test func whoReadsSaysSoAndChangesNothing() throws {
+    let (rig, note) = try Self.interrupted()
+    let cli = rig.cli
+    let apps = try cli.run("apps --root device")
+    #expect(apps.code == 0)
+    #expect(apps.errors.contains("the restore of 'apps/org.example.notebook/data' was interrupted"))
+    #expect(
+      apps.errors.contains("'sandboxctl recover --root \(cli.folder.string)/device' finishes it"))
+    let classify = try cli.run("classify --root device --summary")
+    #expect(classify.code == 0 && classify.errors.contains("was interrupted"))
+    let plan = try cli.run("restore latest --app notebook --in-place --repo repo --dry-run")
+    #expect(plan.code == 0 && plan.errors.contains("was interrupted"))
+    #expect(try rig.text(note) == "spoilt")
+    // What is staged is in no backup; what is stored is a state in between.
+    let backup = try cli.run("backup --root device --repo repo")
+    #expect(backup.code == 3 && backup.errors.contains("was interrupted"), "\(backup.errors)")
+    #expect(!(try cli.succeed("ls latest --recursive --repo repo").contains(".sandboxctl")))
+    #expect(try rig.text(note) == "spoilt")
+    // Nor is anything thrown away that the interrupted operation kept.
+    let trash = try cli.run("trash empty --root device")
+    #expect(trash.code == 3 && trash.errors.contains("was interrupted"), "\(trash.errors)")
+    let recovered = try cli.succeed("recover --root device")
+    #expect(recovered.contains("finished the interrupted restore"), "\(recovered)")
+    #expect(try rig.text(note) != "spoilt")
+    #expect(try cli.succeed("recover --root device").contains("nothing was interrupted"))
+    #expect(try cli.run("backup --root device --repo repo --quiet").code == 0)
+  }
+
+  @Test func aDamagedJournalIsSaid() throws {
+    let (rig, note) = try Self.interrupted()
+    let journal = try Folder.open(path: rig.cli.folder.path("device/.sandboxctl/journal"))
+    let name = try #require(try journal.names().first { $0.description.hasSuffix(".json") })
+    let bytes = try #require(try journal.file(name).readAll(limit: 1 << 20))
+    let file = try journal.fileForWriting(name)
+    try file.truncate(to: UInt64(bytes.count / 2))
+    let apps = try rig.cli.run("apps --root device")
+    #expect(apps.code == 0 && apps.errors.contains("cannot read the journal"), "\(apps.errors)")
+    let backup = try rig.cli.run("backup --root device --repo repo")
+    #expect(backup.code == 3 && backup.errors.contains("cannot read the journal"))
+    for command in ["recover --root device", "restore latest --in-place --repo repo"] {
+      let refused = try rig.cli.run(command)
+      #expect(refused.code == 1, "\(command)")
+      #expect(refused.errors.contains("hint: if it is damaged, remove it"), "\(refused.errors)")
+      #expect(try rig.text(note) == "spoilt")
+    }
+    try journal.remove(name)
+    _ = try rig.cli.succeed("restore latest~1 --app notebook --in-place --repo repo")
+    #expect(try rig.text(note) != "spoilt")
+  }
+
+  @Test func theNextRestoreMakesItGoodFirst() throws {
+    let (rig, note) = try Self.interrupted()
+    let again = try rig.cli.run(
+      "restore latest --app notebook --in-place --repo repo --no-snapshot")
+    #expect(again.code == 0)
+    #expect(again.errors.contains("note: finished the interrupted restore"), "\(again.errors)")
+    #expect(try rig.text(note) != "spoilt")
+    #expect(!(try rig.cli.run("apps --root device").errors.contains("interrupted")))
+  }
+
+  @Test func aRunningAppIsNotChangedByARecovery() throws {
+    let (rig, note) = try Self.interrupted()
+    let app = try OpenFileHolder(of: "\(note)")
+    defer { app.end() }
+    let refused = try rig.cli.run("recover --root device")
+    #expect(refused.code == 1 && refused.errors.contains("process \(app.process) "))
+    #expect(try rig.text(note) == "spoilt")
+    let restore = try rig.cli.run("restore latest --app notebook --in-place --repo repo")
+    #expect(restore.code == 1, "\(restore.errors)")
+    #expect(try rig.cli.run("recover --root device --force").code == 0)
+    #expect(try rig.text(note) != "spoilt")
+  }
+}

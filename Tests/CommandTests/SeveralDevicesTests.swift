@@ -1,0 +1,89 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Several devices of a user in one run, and several runs of one device.
+@Suite struct SeveralDevicesTests {
+  private let cli: CommandLine
+
+  /// A home with an app of Flatpak's and a snap that are called alike, and one of each of its own.
+  init() throws {
+    cli = try CommandLine()
+    for path in [
+      "home/.var/app/org.example.editor/data/notes", "home/.var/app/org.example.Games/data/score",
+      "home/snap/editor/42/notes", "home/snap/editor/common/places", "home/snap/server/7/config",
+    ] {
+      try cli.folder.write("x", at: ByteString(path))
+    }
+    for (place, target) in [("editor", "42"), ("server", "7")] as [(ByteString, ByteString)] {
+      try Folder.open(path: cli.folder.path("home/snap").appending(place))
+        .createLink("current", to: target)
+    }
+    _ = try cli.succeed("init repo --plain")
+  }
+
+  /// What each snapshot is of: its layout, and the apps in it.
+  private func snapshots() throws -> [String] {
+    try cli.jsonLines("snapshots --json --repo repo").map { snapshot in
+      let apps = snapshot["apps"] as? [String] ?? []
+      return "\(snapshot["layout"] ?? ""): \(apps.sorted().joined(separator: " "))"
+    }
+  }
+
+  @Test func aRunBacksUpEach() throws {
+    let reports = try cli.jsonLines("backup --json")
+    #expect(reports.count == 2)
+    #expect(
+      try snapshots() == ["flatpak: org.example.Games org.example.editor", "snap: editor server"])
+  }
+
+  @Test func anAppIsBackedUpWhereItIs() throws {
+    _ = try cli.succeed("backup --app Games --quiet")
+    #expect(try snapshots() == ["flatpak: org.example.Games"])
+    _ = try cli.succeed("backup --app server --quiet")
+    #expect(try snapshots().dropFirst() == ["snap: server"])
+    // Both have one that is called so.
+    let text = try cli.succeed("backup --app editor")
+    #expect(try snapshots().dropFirst(2) == ["flatpak: org.example.editor", "snap: editor"])
+    #expect(text.split(separator: "\n").count { $0.hasPrefix("device  ") } == 2, "\(text)")
+    let dry = try cli.jsonLines("backup --app editor --dry-run --json")
+    #expect(dry.count == 2)
+  }
+
+  @Test func anAppThatNoneHasIsAMistake() throws {
+    let outcome = try cli.run("backup --app nobody")
+    #expect(outcome.code == 1 && outcome.errors.contains("nobody"), "\(outcome.errors)")
+    #expect(try snapshots().isEmpty)
+  }
+
+  /// A device that cannot be looked at is told of, since it may have the app, and the others follow.
+  @Test(arguments: ["backup --quiet", "backup --app editor --quiet"])
+  func whatCannotBeLookedAtIsTold(_ line: String) throws {
+    try cli.folder.folder.folder("home").removeTree("snap")
+    try cli.folder.folder.folder("home").createLink("snap", to: "snap")
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 1 && outcome.errors.contains("home/snap'"), "\(outcome.errors)")
+    #expect(try snapshots().map { $0.prefix(8) } == ["flatpak:"])
+  }
+
+  /// The first is held up by its calls that make bytes durable until the second has ended.
+  @Test(.enabled(if: Strace.isPermitted)) func ofTwoAtOnceTheSecondIsBusy() throws {
+    let outcome = try cli.run(
+      [],
+      under: [
+        "bash", "-c",
+        """
+        calls=fsync,fdatasync,syncfs
+        strace -f -o trace -e trace=$calls -e inject=$calls:delay_enter=1000000 \\
+          "$0" backup --root home/.var/app --quiet & first=$!
+        while [ -z "$(ls repo/leases)" ] && kill -0 $first; do sleep 0.01; done
+        "$0" backup --root home/.var/app --quiet; echo "second $?"
+        wait $first; echo "first $?"
+        """,
+      ])
+    #expect(outcome.output == "second 11\nfirst 0\n", "\(outcome.errors)")
+    #expect(outcome.errors.contains("another backup of the same source is going on"))
+    #expect(try snapshots().count == 1)
+  }
+}

@@ -1,0 +1,163 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What the journal writes down, and how its steps are taken.
+@Suite struct JournalTests {
+  private static let odd = ByteString([0x61, 0xff, 0x2f, 0xe9])
+
+  private func record() -> JournalRecord {
+    var record = JournalRecord(
+      operation: "restore", time: Timestamp(seconds: 1_800_000_000), subjects: ["apps/a"],
+      containers: ["apps/a/data", ByteString(Array("apps/a/".utf8) + [0xff])])
+    record.inHand = 1
+    record.state = .moving
+    record.staging = ["/device/a"]
+    record.roots = [.init(path: "/device/a", inode: .max), .init(path: "/trash", inode: nil)]
+    record.steps = [
+      JournalStep(path: Self.odd, source: 1, kept: 0, keptName: ByteString([0xfe])),
+      JournalStep(path: "b/c", kept: 1),
+    ]
+    return record
+  }
+
+  @Test func whatIsWrittenIsRead() throws {
+    let record = record()
+    #expect(record.id.hasPrefix("20270115T080000-"))
+    #expect(JournalRecord(reading: record.bytes) == record)
+    var preparing = record
+    (preparing.state, preparing.roots, preparing.steps) = (.preparing, [], [])
+    #expect(JournalRecord(reading: preparing.bytes) == preparing)
+  }
+
+  @Test(arguments: [
+    "../b", "/b", "a/../b", "a/./b", "a//b", "", ".", "a/",
+  ]) func aStepThatLeadsOutsideIsNone(path: String) {
+    let step: JSON = ["path": .string(path), "in": 0, "keep": 1]
+    #expect(JournalStep(step, roots: 2) == nil)
+  }
+
+  @Test func aStepNamesRootsThatThereAre() {
+    #expect(JournalStep(["path": "a", "in": 0, "keep": 1], roots: 2) != nil)
+    #expect(JournalStep(["path": "a", "in": 0, "keep": 2], roots: 2) == nil)
+    #expect(JournalStep(["path": "a", "in": -1, "keep": 1], roots: 2) == nil)
+    #expect(JournalStep(["path": "a", "in": 0], roots: 2) == nil, "nothing comes and nothing goes")
+    #expect(JournalStep(["path": "a", "in": 0, "keep": 1, "as": "../x"], roots: 2) == nil)
+  }
+
+  @Test func aDamagedJournalIsNoJournal() throws {
+    let bytes = record().bytes
+    #expect(JournalRecord(reading: Array(bytes.dropLast(4))) == nil)
+    let text = String(decoding: bytes, as: UTF8.self)
+    let other = text.replacing("\"format\":1", with: "\"format\":2")
+    #expect(JournalRecord(reading: Array(other.utf8)) == nil)
+  }
+
+  // MARK: - Steps
+
+  /// A folder with a place, what is staged for it and a trash.
+  private struct Places {
+    let folder = try? TemporaryFolder("journal", inMemory: true)
+
+    func runner() throws -> StepRunner {
+      let folder = try #require(folder)
+      let roots = try ["place", "staged"].map { name in
+        let path = folder.path(ByteString(name))
+        return JournalRecord.Root(
+          path: path, inode: try Folder.open(path: path).status().identity.inode)
+      }
+      return StepRunner(roots + [JournalRecord.Root(path: folder.path("trash"), inode: nil)])
+    }
+
+    func text(_ path: ByteString) throws -> String? {
+      let folder = try #require(folder)
+      guard let bytes = try? folder.read(path) else { return nil }
+      return String(decoding: bytes, as: UTF8.self)
+    }
+  }
+
+  @Test func aStepIsTakenOnceAndCanBeTakenAgain() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("old", at: "place/a/file")
+    try folder.write("new", at: "staged/a/file")
+    let step = JournalStep(path: "a/file", source: 1, kept: 2)
+    #expect(try places.runner().take(step))
+    #expect(try places.text("place/a/file") == "new")
+    #expect(try places.text("trash/a/file") == "old")
+    #expect(try !places.runner().take(step), "it has its place")
+    #expect(try places.text("place/a/file") == "new")
+  }
+
+  @Test func whatWasKeptBeforeTheInterruptionIsKeptOnce() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("old", at: "place/file")
+    try folder.write("new", at: "staged/file")
+    try folder.write("another", at: "trash/x")
+    // The first half of the step was taken.
+    try folder.folder.folder("trash").createHardLink(
+      "file", to: "file", in: folder.folder.folder("place"))
+    #expect(try places.runner().take(JournalStep(path: "file", source: 1, kept: 2)))
+    #expect(try places.text("place/file") == "new")
+    #expect(try folder.folder.folder("trash").names() == ["file", "x"])
+    #expect(try places.text("trash/file") == "old")
+  }
+
+  @Test func whatAppearedMeanwhileIsKeptBesideTheFirst() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("of the app", at: "place/file")
+    try folder.write("old", at: "trash/file")
+    try folder.write("x", at: "staged/x")
+    #expect(try places.runner().take(JournalStep(path: "file", kept: 2)))
+    #expect(try places.text("place/file") == nil)
+    #expect(try places.text("trash/file") == "old")
+    #expect(try places.text("trash/file.1") == "of the app")
+  }
+
+  @Test func kindsChange() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("file", at: "place/a")
+    try folder.write("inner", at: "staged/a/inner")
+    try folder.write("inner", at: "place/b/inner")
+    try folder.write("file", at: "staged/b")
+    let runner = try places.runner()
+    #expect(try runner.take(JournalStep(path: "a", source: 1, kept: 2)))
+    #expect(try runner.take(JournalStep(path: "b", source: 1, kept: 2)))
+    #expect(try places.text("place/a/inner") == "inner")
+    #expect(try places.text("place/b") == "file")
+    #expect(try places.text("trash/a") == "file")
+    #expect(try places.text("trash/b/inner") == "inner")
+  }
+
+  @Test func aFileThatIsPutAsideStaysBesideTheNewOne() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("old", at: "place/a/file")
+    try folder.write("new", at: "staged/a/file")
+    let step = JournalStep(path: "a/file", source: 1, kept: 0, keptName: "file.before")
+    #expect(try places.runner().take(step))
+    #expect(try places.text("place/a/file") == "new")
+    #expect(try places.text("place/a/file.before") == "old")
+  }
+
+  @Test func anotherFolderInTheRootsPlaceIsLeftAlone() throws {
+    let places = Places()
+    let folder = try #require(places.folder)
+    try folder.write("old", at: "place/file")
+    try folder.write("new", at: "staged/file")
+    let runner = try places.runner()
+    try folder.folder.rename("place", to: "moved", in: folder.folder)
+    try folder.write("of somebody", at: "place/file")
+    #expect(throws: SystemError.self) {
+      try runner.take(JournalStep(path: "file", source: 1, kept: 2))
+    }
+    #expect(try places.text("place/file") == "of somebody")
+    #expect(try places.text("moved/file") == "old")
+  }
+}
