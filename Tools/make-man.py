@@ -21,7 +21,7 @@ EXIT_STATUS = [
     ("2", "wrong usage"),
     ("3", "done in part: something that the policy keeps could not be read, or not be restored"),
     ("4", "nothing changed, and --fail-if-unchanged was given"),
-    ("5", "a goal was not met: a policy with a mistake, an example that fails"),
+    ("5", "a goal was not met: of a purge, a policy with a mistake, an example that fails"),
     ("10", "there is no repository"),
     ("11", "another run is going on"),
     ("13", "damaged data was found"),

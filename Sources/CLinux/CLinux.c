@@ -69,6 +69,7 @@ static long status(int folder, const char *name, int flags, unsigned mask,
   out->mtime_ns = s.stx_mtime.tv_nsec;
   out->ctime = s.stx_ctime.tv_sec;
   out->ctime_ns = s.stx_ctime.tv_nsec;
+  out->atime = s.stx_atime.tv_sec;
   out->btime = s.stx_btime.tv_sec;
   out->btime_ns = s.stx_btime.tv_nsec;
   out->has_btime = (s.stx_mask & STATX_BTIME) != 0;

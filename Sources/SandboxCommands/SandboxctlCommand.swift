@@ -30,7 +30,9 @@ struct SandboxctlCommand: ParsableCommand {
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
             CheckCommand.self,
           ]),
-        CommandGroup(name: "App life", subcommands: [RecoverCommand.self, TrashCommand.self]),
+        CommandGroup(
+          name: "App life",
+          subcommands: [PurgeCommand.self, RecoverCommand.self, TrashCommand.self]),
         CommandGroup(
           name: "Device and policy",
           subcommands: [

@@ -57,6 +57,13 @@ public struct VolumeSpace: Hashable, Sendable {
   public let total: UInt64
   /// Files that can still be made; 0 also where the file system does not count them.
   public let availableInodes: UInt64
+
+  /// Makes the space of a volume.
+  public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
+    self.available = available
+    self.total = total
+    self.availableInodes = availableInodes
+  }
 }
 
 /// The bits of `FS_IOC_GETFLAGS` (ioctl_iflags(2)).

@@ -18,7 +18,8 @@ public struct FolderLadder: ~Copyable {
     var identity: FileIdentity?
   }
 
-  let root: Folder
+  /// The folder that the ladder begins at.
+  public let root: Folder
   private var rungs: [Rung] = []
   private var relative: [UInt8] = []
   /// The first rung that may be open; all behind it are.

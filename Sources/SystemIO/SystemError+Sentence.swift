@@ -62,6 +62,9 @@ extension SystemError: CustomStringConvertible {
   /// Whether another program holds the lock.
   public var isBusy: Bool { number == EWOULDBLOCK }
 
+  /// Whether another thing stood at that path than the one that was meant.
+  public var isStale: Bool { number == ESTALE }
+
   /// Whether a symbolic link stood where none may be followed.
   public var isLink: Bool { number == ELOOP }
 

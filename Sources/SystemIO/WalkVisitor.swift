@@ -12,6 +12,8 @@ public struct WalkBatch: ~Copyable {
     /// Where the name's bytes lie.
     public let nameRange: Range<Int>
     public let status: FileStatus
+    /// When it was last read, in seconds since 1970, as far as the volume notes it.
+    public let accessed: Int64
   }
 
   /// The entries.
@@ -47,7 +49,9 @@ extension WalkBatch {
             : cl_look(folder, name, &status)
         }
         if asked > 0, status.mount_root == 0 { surprises += 1 }
-        found.append(Entry(nameRange: place.range, status: FileStatus(status)))
+        found.append(
+          Entry(
+            nameRange: place.range, status: FileStatus(status), accessed: status.atime))
       } catch {
         failed.append((listing.name(place), error))
       }

@@ -30,9 +30,23 @@ import Testing
       [
         ("explain --root device --json notebook/Library/Caches", 0),
         ("explain --root device --json notebook/Documents/none", 0),
+        ("explain --root device --json --purge notebook/Documents/none", 0),
+        ("explain --root device --json --purge notebook/Documents", 0),
+        ("explain --root device --json --purge notebook/Library/Caches", 0),
+        ("explain --root device --json --purge reader/tmp/CFNetworkDownload_d4E5f6.tmp", 0),
         (
           "explain --root device --json apps/org.example.darkroom/data/Documents/x --exclude *.x", 0
         ),
+      ]
+    ),
+    (
+      "purge",
+      [
+        ("purge --root device --query --json", 0), ("purge --root device --json", 2),
+        ("purge --root device --level critical --dry-run --json", 0),
+        ("purge --root device --free 1TiB --dry-run --json", 5),
+        ("purge --root again --level critical --yes --json", 0),
+        ("purge --root again --free 1TiB --yes --json", 5),
       ]
     ),
     ("policy-list", [("policy list --json", 0)]), ("policy-show", [("policy show ios --json", 0)]),

@@ -20,6 +20,19 @@ public final class Mount: Sendable {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)
   }
 
+  /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of so many MiB in
+  /// `folder`, on a new folder `name` of it.
+  public convenience init(
+    new kind: String, mebibytes: UInt64, in folder: TemporaryFolder, _ name: ByteString
+  ) throws {
+    try folder.folder.createFolder(name)
+    try folder.folder.create("image").truncate(to: mebibytes << 20)
+    let image = folder.string + "/image"
+    let made = try Program.run("mkfs.\(kind)", (kind == "ext4" ? ["-q", "-F"] : ["-q"]) + [image])
+    guard made.code == 0 else { throw Program.Failure(description: made.errors) }
+    try self.init(["-o", "loop", image], on: folder.path(name))
+  }
+
   /// Mounts the folders `lower` and `upper` of `folder`, one over the other, on its `merged`; its
   /// `work` is the file system's own.
   public convenience init(overlayBelow folder: ByteString) throws {
@@ -35,6 +48,19 @@ public final class Mount: Sendable {
   }
 
   deinit { _ = try? Program.run("umount", ["-l", path]) }
+
+  /// Whether file systems of a kind can be made and mounted from an image; says that the test is
+  /// skipped where not.
+  public static func isPermitted(new kind: String) -> Bool {
+    do {
+      let scratch = try TemporaryFolder("mount")
+      _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
+      return true
+    } catch {
+      print("skipped: no \(kind) can be mounted: \(error)")
+      return false
+    }
+  }
 
   /// Whether this process may mount; says that the test is skipped where not.
   public static func isPermitted() throws -> Bool {

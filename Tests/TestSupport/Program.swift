@@ -1,5 +1,5 @@
 public import Foundation
-import SystemIO
+public import SystemIO
 
 /// Runs another program and tells how it ended.
 ///
@@ -86,5 +86,34 @@ public enum Program {
       if FileManager.default.isExecutableFile(atPath: url.path) { return url }
     }
     throw Failure(description: "no program '\(name)' in \(folders)")
+  }
+}
+
+extension Program {
+  /// A program that runs until it is ended.
+  public final class Running {
+    private let process: Process
+
+    fileprivate init(_ process: Process) { self.process = process }
+
+    /// Ends it, and waits for that.
+    public func end() {
+      kill(process.processIdentifier, SIGKILL)
+      process.waitUntilExit()
+    }
+  }
+
+  /// Starts a program with a file as its standard input, and goes on.
+  public static func start(
+    _ name: String, _ arguments: [String], standardInput: ByteString
+  ) throws -> Running {
+    let process = Process()
+    process.executableURL = try locate(name)
+    process.arguments = arguments
+    process.standardInput = try FileHandle(
+      forReadingFrom: URL(
+        fileURLWithPath: String(decoding: standardInput.bytes, as: UTF8.self)))
+    try process.run()
+    return Running(process)
   }
 }

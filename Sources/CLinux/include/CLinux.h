@@ -15,10 +15,13 @@
 // without a name.
 static const int cl_unnamed = 020000000 | O_DIRECTORY;
 
+// O_NOATIME, which the C library shows only to _GNU_SOURCE; for a file's owner alone.
+static const int cl_no_access_time = 01000000;
+
 // What a file's status says, in fixed types; times in seconds and nanoseconds.
 struct cl_status {
   uint64_t inode, device, special_device, size, blocks;
-  int64_t mtime, ctime, btime;
+  int64_t mtime, ctime, btime, atime;
   uint32_t mtime_ns, ctime_ns, btime_ns;
   uint32_t mode, uid, gid, links;
   uint8_t mount_root, has_btime;
@@ -65,6 +68,7 @@ static inline long cl_look_quickly(int folder, const char *name, uint64_t device
   out->blocks = s.st_blocks;
   out->mtime = s.st_mtim.tv_sec;
   out->mtime_ns = s.st_mtim.tv_nsec;
+  out->atime = s.st_atim.tv_sec;
   out->ctime = s.st_ctim.tv_sec;
   out->ctime_ns = s.st_ctim.tv_nsec;
   out->mode = s.st_mode;
@@ -115,6 +119,13 @@ long cl_random(void *into, size_t count);
 long cl_can_change(int folder);
 // Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
 long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes);
+
+// Whether the volume that fd is on notes when files are read: 1 or 0.
+long cl_notes_access(int fd);
+// Whether files on the volume that fd is on may share blocks with others: 1 or 0.
+long cl_may_share(int fd);
+// Bytes of a file whose blocks others have, too (FIEMAP).
+long cl_shared_bytes(int fd, uint64_t *bytes);
 
 // 1 when another machine's clock may give the times of the files on the volume that fd is on.
 long cl_is_remote(int fd);

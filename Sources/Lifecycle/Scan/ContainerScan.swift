@@ -16,6 +16,10 @@ public struct ContainerScan: Sendable {
   /// Mounts below the root, which are not entered, by their path in the container.
   public internal(set) var mounts: [ByteString] = []
 
+  /// When each entry was last read, in seconds since 1970; empty unless the scan was to note it.
+  var accessed: [Int64] = []
+  /// The program's own folders and repositories, which are left alone whatever the policy says.
+  var ownFolders: Set<Int> = []
   /// The marks that entries bear themselves, by index.
   var marks: [Int: MarkSet] = [:]
   /// Which names that rules ask for lie in a folder, by its index.
@@ -67,6 +71,7 @@ public struct ContainerScan: Sendable {
 
   /// Leaves a folder out, whatever the policy says, with those of its entries that are here.
   mutating func exclude(_ folder: Int) {
+    ownFolders.insert(folder)
     entries[folder].fate = .leftOut
     for child in entries[folder].children { entries[child].fate = .leftOut }
   }

@@ -59,8 +59,9 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
     append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
+    if options.notesAccess { scan.accessed.append(0) }
     if options.excluded.contains(status.identity) {
-      scan.entries[0].fate = .leftOut
+      scan.exclude(0)
       return
     }
     var walk = Walk(root)
@@ -86,7 +87,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       if entry.status.isMountPoint {
         if scan.entries[index].fate != .leftOut { scan.mounts.append(scan.path(index)) }
       } else if options.excluded.contains(entry.status.identity) {
-        scan.entries[index].fate = .leftOut
+        scan.exclude(index)
       } else {
         descent.enter(
           number, with: State(folder: index, policy: policy, generation: generation))

@@ -46,6 +46,8 @@ public struct ScanOptions: Sendable {
   public var excluded: Set<FileIdentity>
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
+  /// Whether to note when files were last read: for a purge.
+  public var notesAccess = false
   /// Asked before each folder: whether the scan is to end early.
   public var isStopping: @Sendable () -> Bool
 

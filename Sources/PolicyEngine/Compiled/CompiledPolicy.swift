@@ -34,6 +34,8 @@ public final class CompiledPolicy: Sendable {
   /// The names that rules ask for beside an entry; the place of each is its bit in a `SiblingSet`.
   public let siblingNames: [[UInt8]]
 
+  /// The classes of which a layer says by `allow-loss` that they may be lost.
+  let lossyClasses: Set<DataClass>
   /// All rules and marks, in the order in which they are applied.
   let steps: [CompiledStep]
   /// The same steps' operations, close together.
@@ -51,6 +53,7 @@ public final class CompiledPolicy: Sendable {
     (retain, quotas) = (parts.tables.retain, parts.tables.quotas)
     pressure = parts.tables.pressure.sorted { $0.level < $1.level }
     groupMembers = parts.tables.groupMembers
+    lossyClasses = parts.tables.lossyClasses
     (steps, markerSteps) = (parts.steps, parts.markerSteps)
     markers = parts.markerSteps.compactMap { parts.steps[$0].marker }
     operations = parts.steps.map(\.operation)

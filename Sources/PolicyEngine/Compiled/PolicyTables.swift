@@ -4,6 +4,8 @@ internal import SandboxModel
 /// pattern, classes by class and value.
 struct PolicyTables: Sendable {
   private(set) var classes: [DataClass: Assignment] = [:]
+  /// The classes of which a layer says by `allow-loss` that they may be lost.
+  private(set) var lossyClasses: Set<DataClass> = []
   private(set) var containers: [ContainerKind: ContainerTerms] = [:]
   private(set) var retain: [RetainedItem: Int64] = [:]
   private(set) var pressure: [Pressure] = []
@@ -19,6 +21,7 @@ struct PolicyTables: Sendable {
       var assignment = classes[dataClass] ?? Assignment(fields: [], verdict: .silent(dataClass))
       assignment.set(settings.settings)
       classes[dataClass] = assignment
+      if settings.allowLoss != nil { lossyClasses.insert(dataClass) }
     }
     for (kind, terms) in document.containers {
       containers[kind] = containers[kind, default: ContainerTerms()].overlaid(by: terms)

@@ -15,17 +15,22 @@ struct ExplainCommand: SandboxCommand {
       discussion: """
         Prints every rule and mark that means the entry, in order, with its place in the policy and \
         what it decided, and then both verdicts: what sandboxctl keeps, and what the platform itself \
-        does. PATH is a logical path, a real path, or <app>/<path in its data>; it need not exist.
+        does. With --purge it says, too, whether a purge would take it, with what, at which levels \
+        of pressure, and else why not. PATH is a logical path, a real path, or <app>/<path in its data>; it need not exist.
 
         \(Examples.text([
           "sandboxctl explain --root device apps/org.example.notebook/data/Documents",
           "sandboxctl explain --root device apps/org.example.notebook/data/tmp/x --json",
+          "sandboxctl explain --root device notebook/Library/Caches --purge",
         ]))
         """)
   }
 
   @Argument(help: ArgumentHelp("What to explain.", valueName: "path"))
   var path: String
+
+  @Flag(help: "Say, too, whether a purge would take it, and why.")
+  var purge = false
 
   @OptionGroup var verdict: VerdictOptions
   @OptionGroup var device: DeviceOptions
@@ -41,11 +46,17 @@ struct ExplainCommand: SandboxCommand {
     let query = try self.query(container, inner, found, compiled)
     let explanation = compiled.explain(
       query.query, scanStart: Host.now().seconds, for: try verdict.destination)
+    let plan = purge ? try PurgeCommand.look(found, compiled) : nil
+    let judgement = plan?.judge(container, inner)
     if output.json {
-      try console.result(explanation.json(place, exists: query.exists))
+      let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
+      try console.result(explanation.json(place, exists: query.exists, purge: purge))
     } else {
       try ExplanationText(explanation, place, exists: query.exists).write(
         console, destination: try verdict.destination)
+      for line in judgement?.lines(at: plan?.request.now ?? Host.now()) ?? [] {
+        try console.result(line)
+      }
     }
     return .done
   }

@@ -97,7 +97,7 @@ extension Explanation {
   }
 
   /// The answer of `explain --json`.
-  func json(_ path: LogicalPath, exists: Bool) -> JSON {
+  func json(_ path: LogicalPath, exists: Bool, purge: JSON? = nil) -> JSON {
     .object(
       JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
@@ -111,7 +111,7 @@ extension Explanation {
             overruledMarks.map {
               ["mark": .string($0.mark), "rule": .string($0.rule), "at": .place($0.location)]
             })),
-      ])
+      ] + (purge.map { [JSON.Member("purge", $0)] } ?? []))
   }
 }
 

@@ -1,0 +1,52 @@
+#define _GNU_SOURCE
+#include "CLinux.h"
+#include <errno.h>
+#include <linux/fiemap.h>
+#include <linux/fs.h>
+#include <string.h>
+#include <sys/ioctl.h>
+#include <sys/statfs.h>
+#include <sys/statvfs.h>
+
+long cl_notes_access(int fd) {
+  struct statvfs v;
+  if (fstatvfs(fd, &v) < 0) return -(long)errno;
+  return (v.f_flag & ST_NOATIME) == 0;
+}
+
+// The file systems that have reflinks, by their magic numbers (statfs(2)).
+long cl_may_share(int fd) {
+  static const unsigned long sharing[] = {
+      0x58465342 /* XFS */, 0x9123683e /* Btrfs */, 0x7461636f /* OCFS2 */,
+      0xca451a4e /* Bcachefs */, 0x2fc12fc1 /* ZFS */};
+  struct statfs s;
+  if (fstatfs(fd, &s) < 0) return -(long)errno;
+  for (size_t i = 0; i < sizeof sharing / sizeof *sharing; i++) {
+    if (sharing[i] == ((unsigned long)s.f_type & 0xffffffff)) return 1;
+  }
+  return 0;
+}
+
+long cl_shared_bytes(int fd, uint64_t *bytes) {
+  enum { count = 64 };
+  union {
+    struct fiemap map;
+    char room[sizeof(struct fiemap) + count * sizeof(struct fiemap_extent)];
+  } buffer;
+  uint64_t from = 0;
+  *bytes = 0;
+  for (;;) {
+    memset(&buffer.map, 0, sizeof buffer.map);
+    buffer.map.fm_start = from;
+    buffer.map.fm_length = FIEMAP_MAX_OFFSET - from;
+    buffer.map.fm_extent_count = count;
+    if (ioctl(fd, FS_IOC_FIEMAP, &buffer.map) < 0) return -(long)errno;
+    for (unsigned i = 0; i < buffer.map.fm_mapped_extents; i++) {
+      struct fiemap_extent *extent = &buffer.map.fm_extents[i];
+      if (extent->fe_flags & FIEMAP_EXTENT_SHARED) *bytes += extent->fe_length;
+      from = extent->fe_logical + extent->fe_length;
+      if (extent->fe_flags & FIEMAP_EXTENT_LAST) return 0;
+    }
+    if (buffer.map.fm_mapped_extents == 0) return 0;
+  }
+}

@@ -1,0 +1,229 @@
+internal import DatabaseCapture
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// Finds the units of one container: what may go, what goes together, and why the rest stays.
+struct PurgeFinder {
+  let scan: ContainerScan
+  private let policy: CompiledPolicy
+  private let scanStart: Int64
+  /// Bytes of files whose blocks others have, too, by entry.
+  private let shared: [Int: UInt64]
+  private let place: Int32
+  /// The units found, in the order of the walk.
+  private(set) var units: [PurgeUnit] = []
+  /// The companions of databases that are units, by the database's entry.
+  private(set) var companions: [Int32: [Int32]] = [:]
+  /// Why entries are no candidates: those for which the policy's word is not all there is to say.
+  private(set) var obstacles: [Int32: PurgeObstacle] = [:]
+
+  private let markFiles: Set<ByteString>
+
+  init(_ scan: ContainerScan, at place: Int, _ policy: CompiledPolicy, _ request: PurgeRequest) {
+    self.scan = scan
+    self.policy = policy
+    self.place = Int32(place)
+    scanStart = request.now.seconds
+    shared = request.shared[scan.container.logicalPrefix] ?? [:]
+    markFiles = Set(
+      policy.markers.compactMap { marker in
+        guard marker.kinds.contains(scan.container.kind), case .file(let name, _) = marker.sign
+        else { return nil }
+        return ByteString(name)
+      })
+  }
+
+  /// Finds all units.
+  mutating func run() {
+    guard !scan.entries.isEmpty, !scan.ownFolders.contains(0) else { return }
+    var pending = [0]
+    while let folder = pending.popLast() { look(in: folder, &pending) }
+  }
+
+  private mutating func look(in folder: Int, _ pending: inout [Int]) {
+    let children = scan.entries[folder].children
+    let databases = FolderDatabases(children, scan)
+    for index in children {
+      let entry = scan.entries[index]
+      switch entry.status.kind {
+      case .directory:
+        if !takeFolder(index) { pending.append(index) }
+      case .file, .symlink:
+        guard !databases.isCompanion(index) else { continue }
+        take(index, databases.companions(of: index))
+      case .fifo, .socket, .characterDevice, .blockDevice:
+        obstacles[Int32(index)] = .special
+      }
+    }
+  }
+
+  // MARK: - Files and databases
+
+  private mutating func take(_ index: Int, _ sidecars: [Int]) {
+    let members = [index] + sidecars
+    for member in members {
+      guard let obstacle = obstacle(member) else { continue }
+      // What the policy never lets go is most of a device: that is told by its verdict.
+      if obstacle != .never { obstacles[Int32(member)] = obstacle }
+      for one in members where one != member {
+        obstacles[Int32(one)] = .holds(scan.logicalPath(member))
+      }
+      return
+    }
+    var sum = UnitSum()
+    for member in members { add(member, to: &sum) }
+    append(index, sidecars.isEmpty ? .file : .database, sum)
+    if !sidecars.isEmpty { companions[Int32(index)] = sidecars.map(Int32.init) }
+  }
+
+  /// Why an entry may not go whatever goes with it; nil where it may.
+  private func obstacle(_ index: Int) -> PurgeObstacle? {
+    let entry = scan.entries[index]
+    if entry.status.isMountPoint { return .mount }
+    if scan.ownFolders.contains(index) { return .own }
+    let verdict = entry.verdicts.keep
+    guard let terms = verdict.purge.terms else { return .never }
+    // Another name of it may lie among what is precious.
+    if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
+      return .linked
+    }
+    if !markFiles.isEmpty, entry.status.kind == .file, markFiles.contains(scan.name(index)) {
+      return .mark
+    }
+    switch verdict.dataClass {
+    case .cache, .temporary: return nil
+    default:
+      let decision = policy.purgeDecision(on: scan.query(index), scanStart: scanStart)
+      return decision.allowsLoss ? nil : .precious(verdict.dataClass)
+    }
+  }
+
+  // MARK: - Folders
+
+  /// Takes a folder that a rule names as one; false when it is to be looked into.
+  private mutating func takeFolder(_ index: Int) -> Bool {
+    let entry = scan.entries[index]
+    if entry.status.isMountPoint || scan.ownFolders.contains(index) {
+      obstacles[Int32(index)] = entry.status.isMountPoint ? .mount : .own
+      return true
+    }
+    guard let terms = entry.verdicts.keep.purge.terms, terms.unit == .directory else {
+      return false
+    }
+    var sum = UnitSum()
+    guard let hindrance = sumFolder(index, &sum) else {
+      if sum.files > 0 { append(index, .folder, sum) }
+      return true
+    }
+    obstacles[Int32(index)] = .holds(scan.logicalPath(hindrance))
+    return true
+  }
+
+  /// Adds up all that is in a folder; gives the first entry that may not go.
+  private func sumFolder(_ top: Int, _ sum: inout UnitSum) -> Int? {
+    var pending = [top]
+    while let folder = pending.popLast() {
+      for index in [folder] + Array(scan.entries[folder].children) {
+        if index != folder || folder == top {
+          let found = obstacle(index)
+          // A mark that lies in the folder goes with it.
+          if let found, found != .mark { return index }
+          add(index, to: &sum)
+        }
+        if index != folder, scan.entries[index].status.kind == .directory { pending.append(index) }
+      }
+    }
+    sum.settleLinks()
+    return nil
+  }
+
+  // MARK: - Sums
+
+  private func add(_ index: Int, to sum: inout UnitSum) {
+    let entry = scan.entries[index]
+    let accessed = scan.accessed.isEmpty ? nil : scan.accessed[index]
+    // Listing a folder counts as reading it: only its changes tell of use.
+    let isFolder = entry.status.kind == .directory
+    sum.newest = max(
+      sum.newest, entry.status.modified.seconds, isFolder ? Int64.min : accessed ?? Int64.min)
+    if let terms = entry.verdicts.keep.purge.terms {
+      if sum.terms.map({ $0.order < terms.order }) ?? true { sum.terms = terms }
+    }
+    if !isFolder { sum.files += 1 }
+    if entry.status.links > 1, !isFolder {
+      sum.links[entry.status.identity, default: (0, entry.status)].count += 1
+      sum.hasLinks = true
+    } else {
+      let own = entry.status.allocated
+      sum.bytes += own - min(own, shared[index] ?? 0)
+    }
+  }
+
+  private mutating func append(_ index: Int, _ kind: PurgeUnit.Kind, _ sum: UnitSum) {
+    var sum = sum
+    sum.settleLinks()
+    let verdict = scan.entries[index].verdicts.keep
+    guard let own = verdict.purge.terms, let reluctant = sum.terms else { return }
+    var terms = own
+    (terms.order, terms.when) = (reluctant.order, reluctant.when)
+    units.append(
+      PurgeUnit(
+        kind: kind, terms: terms, dataClass: verdict.dataClass, newest: sum.newest,
+        bytes: sum.bytes, files: sum.files, container: place, entry: Int32(index),
+        hasLinks: sum.hasLinks))
+  }
+}
+
+/// What a unit comes to.
+private struct UnitSum {
+  var bytes: UInt64 = 0
+  var files: Int32 = 0
+  var newest = Int64.min
+  /// The terms with the largest order.
+  var terms: PurgeTerms?
+  var hasLinks = false
+  /// The files with several names: how many of them are in the unit.
+  var links: [FileIdentity: (count: UInt32, status: FileStatus)] = [:]
+
+  /// Counts the files all of whose names are in the unit.
+  mutating func settleLinks() {
+    for (count, status) in links.values where count == status.links { bytes += status.allocated }
+    links = [:]
+  }
+}
+
+/// The databases among the files of one folder: those beside which companions of theirs lie.
+struct FolderDatabases {
+  private var owners: [Int: [Int]] = [:]
+  private var members: Set<Int> = []
+
+  init(_ children: Range<Int>, _ scan: ContainerScan) {
+    var byName: [ArraySlice<UInt8>: Int] = [:]
+    let names = scan.names
+    for index in children where Self.mayBeCompanion(names[scan.entries[index].nameRange]) {
+      guard scan.entries[index].status.kind == .file,
+        let owner = DatabaseMember.owner(of: scan.name(index))
+      else { continue }
+      if byName.isEmpty {
+        for other in children where scan.entries[other].status.kind == .file {
+          byName[names[scan.entries[other].nameRange]] = other
+        }
+      }
+      guard let database = byName[owner.database.bytes] else { continue }
+      owners[database, default: []].append(index)
+      members.insert(index)
+    }
+  }
+
+  /// A quick look at a name's end, since most names are no companion's.
+  private static func mayBeCompanion(_ name: ArraySlice<UInt8>) -> Bool {
+    guard name.count > 4, let last = name.last else { return false }
+    return last == UInt8(ascii: "l") || last == UInt8(ascii: "m")
+  }
+
+  func isCompanion(_ index: Int) -> Bool { !members.isEmpty && members.contains(index) }
+
+  /// A database's companions, the log first.
+  func companions(of index: Int) -> [Int] { owners.isEmpty ? [] : owners[index]?.sorted() ?? [] }
+}

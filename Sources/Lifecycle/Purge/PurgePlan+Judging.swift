@@ -1,0 +1,79 @@
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
+
+/// Why a purge would delete something, or would not.
+public struct PurgeJudgement: Sendable {
+  /// What is deleted together with it; nil where it is no candidate.
+  public internal(set) var unit: PurgeUnit?
+  /// The unit's logical path.
+  public internal(set) var unitPath: ByteString?
+  /// The unit's place among all candidates, from 1.
+  public internal(set) var place: Int?
+  /// The levels at which it goes.
+  public internal(set) var levels: [PressureLevel] = []
+  /// Why it is no candidate.
+  public internal(set) var obstacle: PurgeObstacle?
+  /// What says that its app runs.
+  public internal(set) var running: String?
+  /// What of the policy decided.
+  public internal(set) var decision: PurgeDecision?
+}
+
+extension PurgePlan {
+  /// Why what lies at a path of a container is a candidate, or is none.
+  public func judge(_ container: Container, _ inner: ByteString) -> PurgeJudgement {
+    var judgement = PurgeJudgement()
+    judgement.running = request.running[Self.party(of: container)]
+    guard let number = scan.containers.firstIndex(where: { $0.container == container }),
+      let entry = scan.containers[number].index(of: inner)
+    else {
+      judgement.obstacle = .missing
+      return judgement
+    }
+    let found = scan.containers[number]
+    judgement.decision = scan.policy.purgeDecision(
+      on: found.query(entry), scanStart: request.now.seconds)
+    if let place = unitPlace(number, entry) {
+      let unit = units[place]
+      (judgement.unit, judgement.unitPath, judgement.place) = (unit, path(of: unit), place + 1)
+      judgement.levels = scan.policy.pressure.filter {
+        PurgeTerm($0).lets(unit, at: request.now)
+      }.map(\.level)
+    } else {
+      judgement.obstacle = obstacle(number, entry)
+    }
+    return judgement
+  }
+
+  /// The unit that an entry is, or that it is a part of.
+  private func unitPlace(_ container: Int, _ entry: Int) -> Int? {
+    let scan = scan.containers[container]
+    var wanted: Set<Int32> = [Int32(entry)]
+    if let owner = companions[container].first(where: { $0.value.contains(Int32(entry)) }) {
+      wanted.insert(owner.key)
+    }
+    var folders: Set<Int32> = []
+    var at = entry
+    while at != 0 {
+      at = Int(scan.entries[at].parent)
+      folders.insert(Int32(at))
+    }
+    return units.firstIndex { unit in
+      unit.container == Int32(container)
+        && (wanted.contains(unit.entry) || unit.kind == .folder && folders.contains(unit.entry))
+    }
+  }
+
+  private func obstacle(_ container: Int, _ entry: Int) -> PurgeObstacle {
+    let scan = scan.containers[container]
+    if let known = obstacles[container][Int32(entry)] { return known }
+    if scan.entries[entry].verdicts.keep.purge == .never { return .never }
+    var at = entry
+    while at != 0 {
+      at = Int(scan.entries[at].parent)
+      if let known = obstacles[container][Int32(at)] { return known }
+    }
+    return scan.entries[entry].status.kind == .directory ? .folder : .never
+  }
+}

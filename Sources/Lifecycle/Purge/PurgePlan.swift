@@ -1,0 +1,106 @@
+public import PolicyEngine
+public import SandboxModel
+public import SystemIO
+
+/// What a purge deletes, in which order, and why: a value made of a scan and a request alone.
+///
+/// Candidates are units (docs/purge.md). Each volume is judged by itself: by its own free space, with
+/// the candidates that lie on it.
+public struct PurgePlan: Sendable {
+  public let scan: DeviceScan
+  public let request: PurgeRequest
+  /// All candidates, in the order in which they go.
+  public let units: [PurgeUnit]
+  /// The volumes that the device's containers lie on, by the paths of the first.
+  public internal(set) var volumes: [PurgeVolume]
+  /// The companions of each database that is a candidate, by container and entry.
+  let companions: [[Int32: [Int32]]]
+  /// Why entries are no candidates, by container and entry.
+  let obstacles: [[Int32: PurgeObstacle]]
+
+  /// Makes the plan.
+  public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
+    var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeObstacle]])
+    (units, companions, obstacles) = ([], [], [])
+    var ranks = PathRanks()
+    for (place, container) in scan.containers.enumerated() {
+      var finder = PurgeFinder(container, at: place, scan.policy, request)
+      finder.run()
+      var found = finder.units[...]
+      ranks.rank(&found, in: container)
+      units += found
+      companions.append(finder.companions)
+      obstacles.append(finder.obstacles)
+    }
+    if !scan.policy.quotas.isEmpty {
+      let quotas = PurgeQuotas(scan.containers, scan.policy)
+      for index in units.indices {
+        let container = scan.containers[Int(units[index].container)]
+        units[index].overQuota = quotas.excess(of: units[index], in: container)
+      }
+    }
+    units.sort { $0.precedes($1, at: request.now) }
+    var plan = PurgePlan(
+      scan: scan, request: request, units: units, volumes: [], companions: companions,
+      obstacles: obstacles)
+    plan.volumes = plan.judgeVolumes()
+    return plan
+  }
+
+  /// What runs or does not as one: an app with its extensions, or a container that belongs to none.
+  public static func party(of container: Container) -> ByteString {
+    container.owner?.bytes ?? container.logicalPrefix
+  }
+
+  /// The party whose a unit is.
+  public func party(of unit: PurgeUnit) -> ByteString {
+    Self.party(of: scan.containers[Int(unit.container)].container)
+  }
+
+  /// The logical path of a unit.
+  public func path(of unit: PurgeUnit) -> ByteString {
+    scan.containers[Int(unit.container)].logicalPath(Int(unit.entry))
+  }
+
+  /// What decided that a unit may go.
+  public func decision(on unit: PurgeUnit) -> PurgeDecision {
+    let container = scan.containers[Int(unit.container)]
+    return scan.policy.purgeDecision(
+      on: container.query(Int(unit.entry)), scanStart: request.now.seconds)
+  }
+
+  /// Whether a unit's container was asked for and its app does not run.
+  func isFree(_ unit: PurgeUnit) -> Bool {
+    let container = scan.containers[Int(unit.container)].container
+    return request.running[Self.party(of: container)] == nil && isWanted(unit)
+  }
+
+  func isWanted(_ unit: PurgeUnit) -> Bool {
+    request.only?.contains(scan.containers[Int(unit.container)].container.logicalPrefix) ?? true
+  }
+
+  /// The device number of the volume that a unit lies on.
+  func device(of unit: PurgeUnit) -> UInt64 {
+    scan.containers[Int(unit.container)].entries[Int(unit.entry)].status.identity.device
+  }
+
+  /// The entries that make up a unit, a folder before what is in it, a database first.
+  func members(of unit: PurgeUnit) -> [Int] {
+    let entry = Int(unit.entry)
+    switch unit.kind {
+    case .file: return [entry]
+    case .database:
+      return [entry] + (companions[Int(unit.container)][unit.entry] ?? []).map(Int.init)
+    case .folder:
+      let scan = scan.containers[Int(unit.container)]
+      var (members, next) = ([entry], 0)
+      while next < members.count {
+        if scan.entries[members[next]].status.kind == .directory {
+          members += Array(scan.entries[members[next]].children)
+        }
+        next += 1
+      }
+      return members
+    }
+  }
+}

@@ -1,0 +1,79 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// How much of its quotas each app uses.
+struct PurgeQuotas {
+  private let quotas: [Quota]
+  /// Bytes by quota and app.
+  private var used: [[ByteString: UInt64]]
+  /// By container and quota, which entries count: the topmost folders and files that match.
+  private var counted: [[Set<Int32>]] = []
+
+  init(_ scans: [ContainerScan], _ policy: CompiledPolicy) {
+    quotas = policy.quotas
+    used = quotas.map { _ in [:] }
+    for scan in scans {
+      counted.append(quotas.indices.map { measure(scan, $0) })
+    }
+  }
+
+  /// Adds up what counts of a container; gives the topmost entries that count.
+  private mutating func measure(_ scan: ContainerScan, _ number: Int) -> Set<Int32> {
+    let quota = quotas[number]
+    guard quota.kinds.contains(scan.container.kind), !scan.entries.isEmpty else { return [] }
+    var top: Set<Int32> = []
+    var linked: Set<FileIdentity> = []
+    var sum: UInt64 = 0
+    var pending: [(entry: Int, progress: Pattern.Progress?)] = [(0, quota.pattern.start)]
+    while let (index, progress) = pending.popLast() {
+      let entry = scan.entries[index]
+      var inner = progress
+      if let progress, quota.pattern.isMatch(progress) {
+        top.insert(Int32(index))
+        if quota.pattern.coversDescendants { inner = nil }
+      }
+      if inner == nil || top.contains(Int32(index)),
+        entry.status.links == 1 || entry.status.kind == .directory
+          || linked.insert(entry.status.identity).inserted
+      {
+        sum += entry.status.allocated
+      }
+      if let inner, inner.isHopeless { continue }
+      for child in entry.children {
+        let name = scan.entries[child].nameRange
+        let next = inner.map { quota.pattern.advance($0, by: scan.names.span.extracting(name)) }
+        if let next, next.isHopeless { continue }
+        pending.append((child, next))
+      }
+    }
+    used[number][PurgePlan.party(of: scan.container), default: 0] += sum
+    return top
+  }
+
+  /// By how much the app of a unit is over a quota that counts the unit: thousandths that are used
+  /// of the one that it is over most, 0 for none.
+  func excess(of unit: PurgeUnit, in scan: ContainerScan) -> UInt32 {
+    var most: UInt32 = 0
+    for (number, quota) in quotas.enumerated() {
+      let used = used[number][PurgePlan.party(of: scan.container)] ?? 0
+      guard quota.size > 0, used > UInt64(quota.size) else { continue }
+      let tops = counted[Int(unit.container)][number]
+      guard !tops.isEmpty, Self.isCounted(Int(unit.entry), tops, scan) else { continue }
+      let (high, low) = used.multipliedFullWidth(by: 1000)
+      let size = UInt64(quota.size)
+      let share = high >= size ? UInt64.max : size.dividingFullWidth((high, low)).quotient
+      most = max(most, UInt32(clamping: share))
+    }
+    return most
+  }
+
+  private static func isCounted(_ entry: Int, _ tops: Set<Int32>, _ scan: ContainerScan) -> Bool {
+    var at = entry
+    while true {
+      if tops.contains(Int32(at)) { return true }
+      if at == 0 { return false }
+      at = Int(scan.entries[at].parent)
+    }
+  }
+}

@@ -1,0 +1,165 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// A purge under way.
+struct PurgeRun {
+  let plan: PurgePlan
+  let options: PurgeOptions
+  private(set) var report = PurgeReport()
+  /// How many entries of each folder are gone, by container.
+  private var emptied: [Int: [Int32: Int32]] = [:]
+  private var partyPlaces: [ByteString: Int] = [:]
+  /// The parties that were found to run meanwhile.
+  private var running: Set<ByteString> = []
+  private var isDone = false
+
+  init(_ plan: PurgePlan, _ options: PurgeOptions) {
+    self.plan = plan
+    self.options = options
+  }
+
+  /// Purges a volume until its goal is met or nothing is left that may go.
+  mutating func purge(volume number: Int) {
+    let volume = plan.volumes[number]
+    report.volumes.append(
+      PurgeReport.Volume(path: volume.path, goal: volume.goal, before: volume.space.available))
+    guard let term = volume.term, volume.goal != .some(0) else { return }
+    removeLeftovers(on: volume.device)
+    let all = plan.units.indices.filter { place in
+      let unit = plan.units[place]
+      return plan.device(of: unit) == volume.device && plan.isFree(unit)
+        && term.lets(unit, at: plan.request.now)
+    }
+    var (batch, next) = (volume.chosen.map(Int.init), volume.chosen.count)
+    options.counters.expect(
+      files: batch.reduce(0) { $0 + Int(plan.units[$1].files) }, bytes: volume.gain)
+    while !batch.isEmpty, !isDone {
+      purge(batch)
+      batch = []
+      var expected = report.volumes[number].freed
+      while next < all.count, let goal = volume.goal, expected < goal {
+        let place = all[next]
+        next += 1
+        if running.contains(plan.party(of: plan.units[place])) { continue }
+        batch.append(place)
+        expected += plan.units[place].bytes
+      }
+    }
+  }
+
+  /// Deletes what a purge that was killed or that failed had moved aside.
+  private mutating func removeLeftovers(on device: UInt64) {
+    for scan in plan.scan.containers {
+      guard scan.entries.first?.status.identity.device == device,
+        plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
+        let root = try? Folder.open(path: scan.container.absolutePath)
+      else { continue }
+      let bytes = AsideFolder.removeLeftovers(in: root)
+      if bytes > 0 { count(bytes, files: 0, units: 0, PurgePlan.party(of: scan.container)) }
+    }
+  }
+
+  /// Deletes units, party by party and, of each, folder by folder.
+  private mutating func purge(_ batch: [Int]) {
+    var byParty: [ByteString: [Int]] = [:]
+    var order: [ByteString] = []
+    for place in batch {
+      let party = plan.party(of: plan.units[place])
+      if byParty[party] == nil { order.append(party) }
+      byParty[party, default: []].append(place)
+    }
+    for party in order {
+      if options.isStopping() { isDone = true }
+      if isDone { return }
+      if let sign = options.sign(party, plan.scan) {
+        running.insert(party)
+        report.running.append(PathRemark(path: party, remark: sign))
+        continue
+      }
+      let units = (byParty[party] ?? []).sorted { plan.units[$0].rank < plan.units[$1].rank }
+      var start = 0
+      while start < units.count, !isDone {
+        let container = plan.units[units[start]].container
+        let end =
+          units[start...].firstIndex { plan.units[$0].container != container }
+          ?? units.count
+        purge(Int(container), units[start..<end], party)
+        start = end
+      }
+    }
+  }
+
+  private mutating func purge(_ number: Int, _ places: ArraySlice<Int>, _ party: ByteString) {
+    let scan = plan.scan.containers[number]
+    do throws(SystemError) {
+      let root = try Folder.open(path: scan.container.absolutePath)
+      guard try root.status().identity == scan.entries[0].status.identity else {
+        throw SystemError.replaced(scan.container.absolutePath)
+      }
+      var purge = ContainerPurge(
+        plan, number, root, named: plan.scan.policy.namedFolders(scan.container.kind),
+        gone: emptied[number] ?? [:])
+      remove(places, by: &purge, party)
+      emptied[number] = purge.gone
+    } catch {
+      report.failed.append(PathRemark(path: scan.container.logicalPrefix, remark: error.reason))
+    }
+  }
+
+  private mutating func remove(
+    _ places: ArraySlice<Int>, by purge: inout ContainerPurge, _ party: ByteString
+  ) {
+    for (step, place) in places.enumerated() {
+      if options.isStopping() { isDone = true }
+      if isDone { break }
+      let unit = plan.units[place]
+      if step % 64 == 0 { options.counters.begin(plan.path(of: unit)) }
+      take(purge.remove(unit), unit, party)
+    }
+    count(purge.removeEmptied(), files: 0, units: 0, party)
+  }
+
+  private mutating func take(
+    _ outcome: ContainerPurge.Outcome, _ unit: PurgeUnit, _ party: ByteString
+  ) {
+    options.counters.didHandle(files: Int(unit.files))
+    switch outcome {
+    case .gone(let bytes):
+      count(bytes, files: Int(unit.files), units: 1, party)
+      options.counters.didHandle(bytes: bytes)
+    case .changed(let remark):
+      report.changed.append(PathRemark(path: plan.path(of: unit), remark: remark))
+    case .failed(let error, let bytes):
+      count(bytes, files: 0, units: 0, party)
+      report.failed.append(PathRemark(path: plan.path(of: unit), remark: error.reason))
+      options.counters.didFail()
+      if error.endsEverything { isDone = true }
+    }
+  }
+
+  private mutating func count(_ bytes: UInt64, files: Int, units: Int, _ party: ByteString) {
+    let last = report.volumes.count - 1
+    report.volumes[last].freed += bytes
+    report.volumes[last].files += files
+    report.volumes[last].units += units
+    guard bytes > 0 || units > 0 else { return }
+    let place = partyPlaces[party] ?? report.parties.count
+    if place == report.parties.count {
+      partyPlaces[party] = place
+      report.parties.append(PurgeReport.Party(name: party))
+    }
+    report.parties[place].bytes += bytes
+    report.parties[place].files += files
+    report.parties[place].units += units
+  }
+
+  /// The report, with what is free now.
+  consuming func finished() -> PurgeReport {
+    report.isInterrupted = options.isStopping()
+    for number in report.volumes.indices {
+      report.volumes[number].after = options.space(report.volumes[number].path)?.available
+    }
+    return report
+  }
+}

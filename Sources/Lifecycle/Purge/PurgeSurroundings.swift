@@ -1,0 +1,121 @@
+public import PolicyEngine
+internal import SandboxModel
+public import SystemIO
+
+extension PurgeRequest {
+  /// A request with what it depends on besides the scan as it is now: the volumes' space, which apps
+  /// run, and what files share with others.
+  ///
+  /// - Throws: when a volume cannot be asked.
+  public static func now(
+    _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now()
+  ) throws(LifecycleError) -> PurgeRequest {
+    do throws(SystemError) {
+      var request = PurgeRequest(goal, level: level, now: now, spaces: try spaces(scan))
+      request.shared = try shared(scan)
+      request.running = running(scan)
+      return request
+    } catch { throw LifecycleError(error) }
+  }
+
+  /// The space of each volume that containers lie on.
+  static func spaces(_ scan: DeviceScan) throws(SystemError) -> [UInt64: VolumeSpace] {
+    var spaces: [UInt64: VolumeSpace] = [:]
+    for container in scan.containers {
+      guard let root = container.entries.first, spaces[root.status.identity.device] == nil else {
+        continue
+      }
+      let folder = try Folder.open(path: container.container.absolutePath)
+      spaces[root.status.identity.device] = try folder.space()
+    }
+    return spaces
+  }
+
+  // MARK: - Running apps
+
+  /// The parties that run, of those that have something that may go, each with what says so.
+  private static func running(_ scan: DeviceScan) -> [ByteString: String] {
+    var running: [ByteString: String] = [:]
+    for party in parties(scan) {
+      if let sign = sign(of: party, in: scan) { running[party] = sign }
+    }
+    return running
+  }
+
+  /// The parties that have something that may go, in the order of their containers.
+  private static func parties(_ scan: DeviceScan) -> [ByteString] {
+    var (parties, seen): ([ByteString], Set<ByteString>) = ([], [])
+    for container in scan.containers
+    where container.entries.contains(where: { $0.verdicts.keep.purge != .never }) {
+      let party = PurgePlan.party(of: container.container)
+      if seen.insert(party).inserted { parties.append(party) }
+    }
+    return parties
+  }
+
+  /// What says that a party runs: any of its containers is in use, of a group one of its members'.
+  public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
+    let own = scan.containers.filter { PurgePlan.party(of: $0.container) == party }
+    var apps: Set<ByteString> = [party]
+    for container in own where container.container.kind == .group {
+      apps.formUnion(scan.device.members(of: container.container).map(\.app.identifier.bytes))
+    }
+    let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
+    let part = DeviceScan(
+      device: scan.device, policy: scan.policy, containers: wanted, isInterrupted: false,
+      marks: scan.marks)
+    return RunningApps.signs(in: part).first?.text
+  }
+
+  // MARK: - Shared blocks
+
+  /// Bytes of files that may go whose blocks others have, too, on volumes that can share them.
+  private static func shared(
+    _ scan: DeviceScan
+  ) throws(SystemError) -> [ByteString: [Int: UInt64]] {
+    var found: [ByteString: [Int: UInt64]] = [:]
+    for container in scan.containers {
+      let root = try Folder.open(path: container.container.absolutePath)
+      guard try root.mayShareBlocks() else { continue }
+      let bytes = SharedBytes.measure(container, root)
+      if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }
+    }
+    return found
+  }
+}
+
+/// Asks the files of a container that may go which of their bytes others have, too.
+private enum SharedBytes {
+  /// What cannot be asked counts as a file's own.
+  static func measure(_ scan: ContainerScan, _ root: consuming Folder) -> [Int: UInt64] {
+    var found: [Int: UInt64] = [:]
+    var ladder = FolderLadder(root: root)
+    var pending: [(entry: Int, depth: Int)] = [(0, 0)]
+    while let (folder, depth) = pending.popLast() {
+      guard folder == 0 || enter(folder, depth, scan, &ladder) else { continue }
+      for child in scan.entries[folder].children {
+        let entry = scan.entries[child]
+        if entry.status.kind == .directory, !entry.status.isMountPoint {
+          pending.append((child, depth + 1))
+        } else if entry.status.kind == .file, entry.status.allocated > 0,
+          entry.verdicts.keep.purge != .never
+        {
+          let name = scan.name(child)
+          let bytes = ladder.withFolder { folder in try? folder.file(name).sharedBytes() }
+          if let bytes, bytes > 0 { found[child] = bytes }
+        }
+      }
+    }
+    return found
+  }
+
+  private static func enter(
+    _ folder: Int, _ depth: Int, _ scan: ContainerScan, _ ladder: inout FolderLadder
+  ) -> Bool {
+    do throws(SystemError) {
+      try ladder.ascend(to: depth - 1)
+      try ladder.descend(scan.name(folder), scan.entries[folder].status.identity)
+      return true
+    } catch { return false }
+  }
+}

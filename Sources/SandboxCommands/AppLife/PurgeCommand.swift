@@ -1,0 +1,170 @@
+internal import ArgumentParser
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// `sandboxctl purge`: deletes what apps make or fetch again, to gain space.
+struct PurgeCommand: SandboxCommand {
+  static var configuration: CommandConfiguration {
+    CommandConfiguration(
+      commandName: "purge",
+      abstract: "Delete caches to gain space",
+      usage:
+        "sandboxctl purge [--free <size> | --until-free <percent>] [--level <level>] [<options>]",
+      discussion: """
+        Deletes what the policy lets go when space is short: caches and temporary files of apps that \
+        do not run, in the policy's order, the longest unused first. Documents, settings and what no \
+        rule knows are never candidates.
+
+        Without a figure the policy's levels of pressure decide, volume by volume; where none is \
+        crossed nothing is deleted, and what each level would give is shown, as with --query. \
+        --free and --until-free take what the level medium lets go, unless --level names another. \
+        What is to go is shown and asked on a terminal first; --yes goes without.
+
+        Exit status 5 says that a goal was not met: what is missing is told, and what the next level \
+        would give. 3 says that something could not be deleted.
+
+        With --json the answer has a line for each candidate with --dry-run (event: candidate), and \
+        one for each device (event: query, plan or report).
+
+        \(Examples.text([
+          "sandboxctl purge --root device --query",
+          "sandboxctl purge --root device --level critical --dry-run",
+          "sandboxctl purge --root device --level critical --yes",
+        ]))
+        """)
+  }
+
+  @OptionGroup var goal: PurgeGoalOptions
+
+  @Flag(help: "Show what each level would give, and delete nothing.")
+  var query = false
+
+  @Flag(name: .shortAndLong, help: "Show each candidate that would go, and delete nothing.")
+  var dryRun = false
+
+  @Flag(name: .shortAndLong, help: "Do not ask.")
+  var yes = false
+
+  @Option(
+    name: .customLong("app"),
+    help: ArgumentHelp(
+      "Purge only this app, without the groups that it shares: an identifier, its last component or "
+        + "the name that is shown; may be repeated.", valueName: "app"))
+  var apps: [String] = []
+
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
+
+  func run(_ console: Console) throws -> ExitStatus {
+    _ = try goal.goal
+    let isTold = query || dryRun
+    if !isTold, !yes, !console.canAsk {
+      throw UsageError(
+        "a purge has to be agreed to, and there is no terminal to ask on",
+        hint: "give '--yes', or look first with '--dry-run'")
+    }
+    let found = try device.choices().map { try $0.find() }
+    var results: [ExitStatus] = []
+    for (number, device) in found.enumerated() {
+      if number > 0, !output.json, !output.quiet { try console.result("") }
+      results.append(try purge(device, console))
+    }
+    return ExitStatus.together(results)
+  }
+
+  private func purge(_ found: Device, _ console: Console) throws -> ExitStatus {
+    let compiled = try policy.compile(for: found, output, console)
+    let plan = try progress.run(ProgressCounters(), output) { isStopping in
+      try self.plan(found, compiled, isStopping)
+    }
+    let text = PurgeText(plan, console, isQuiet: output.quiet)
+    if query || plan.isIdle {
+      if output.json { try console.result(plan.json(event: "query")) } else { try text.query() }
+      return .done
+    }
+    if dryRun {
+      if output.json { try writeJSON(plan, console) } else { try text.plan(listing: true) }
+      return plan.isEnough ? .done : try unmet(text)
+    }
+    if !yes, !(try isAgreed(text, plan, console)) { return .done }
+    return try carryOut(plan, text, console)
+  }
+
+  /// Looks at a device and plans, which changes nothing.
+  func plan(
+    _ found: Device, _ compiled: CompiledPolicy, _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> PurgePlan {
+    let device = found.stating(groupsOf: compiled)
+    let selected = try apps.map { try device.app(ByteString($0)) }
+    var options = ScanOptions(isStopping: isStopping)
+    options.notesAccess = true
+    let scan = DeviceScan.run(device, policy: compiled, options: options)
+    if scan.isInterrupted { throw LifecycleError.interrupted }
+    var request = try PurgeRequest.now(goal.goal, level: goal.level, for: scan)
+    if !selected.isEmpty {
+      request.only = Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
+    }
+    return PurgePlan.make(scan, request)
+  }
+
+  /// The plan of what the policy's levels ask for, for one who only wants to know.
+  static func look(_ found: Device, _ policy: CompiledPolicy) throws -> PurgePlan {
+    var options = ScanOptions()
+    options.notesAccess = true
+    let scan = DeviceScan.run(found.stating(groupsOf: policy), policy: policy, options: options)
+    return PurgePlan.make(scan, try PurgeRequest.now(.byPressure, for: scan))
+  }
+
+  private func writeJSON(_ plan: PurgePlan, _ console: Console) throws {
+    for volume in plan.volumes {
+      for (number, place) in volume.chosen.enumerated() {
+        try console.result(plan.json(candidate: Int(place), number: number + 1, of: volume))
+      }
+    }
+    try console.result(plan.json(event: "plan"))
+  }
+
+  private func unmet(_ text: PurgeText) throws -> ExitStatus {
+    if !output.json { try text.tellMissing() }
+    return .goalNotMet
+  }
+
+  private func isAgreed(_ text: PurgeText, _ plan: PurgePlan, _ console: Console) throws -> Bool {
+    try text.plan(listing: false)
+    if plan.volumes.allSatisfy(\.chosen.isEmpty) { return true }
+    return try console.ask("Delete this?")
+  }
+
+  private func carryOut(
+    _ plan: PurgePlan, _ text: PurgeText, _ console: Console
+  ) throws -> ExitStatus {
+    let counters = ProgressCounters()
+    let report = try progress.run(counters, output) { isStopping in
+      PurgeOperation(plan, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters)).run()
+    }
+    if output.json {
+      try console.result(report.json(plan))
+    } else {
+      try text.report(report)
+    }
+    if report.isInterrupted { return .interrupted }
+    if !report.meetsGoal {
+      if !output.json { try text.tellMissing(after: report) }
+      return .goalNotMet
+    }
+    return report.failed.isEmpty ? .done : .doneInPart
+  }
+}
+
+extension PurgePlan {
+  /// Whether no volume is under pressure, and none was asked to be purged all the same.
+  var isIdle: Bool { volumes.allSatisfy { $0.term == nil } }
+
+  /// Whether every goal is met by what goes.
+  var isEnough: Bool { volumes.allSatisfy { $0.missing == 0 } }
+}

@@ -1,0 +1,138 @@
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// What a purge says to people.
+struct PurgeText {
+  private let plan: PurgePlan
+  private let console: Console
+  private let isQuiet: Bool
+
+  init(_ plan: PurgePlan, _ console: Console, isQuiet: Bool) {
+    self.plan = plan
+    self.console = console
+    self.isQuiet = isQuiet
+  }
+
+  /// What each level would give, volume by volume.
+  func query() throws {
+    for volume in plan.volumes {
+      try console.result(head(volume))
+      if volume.levels.isEmpty {
+        try console.result("the policy '\(plan.scan.policy.name)' has no levels of pressure")
+        continue
+      }
+      var table = Table([("level", .left), ("gives", .right), ("units", .right)])
+      for gain in volume.levels {
+        table.add([gain.level.rawValue, Sizes.text(gain.bytes), Sizes.count(gain.units)])
+      }
+      for line in table.lines { try console.result("  " + line) }
+    }
+    try tellRunning(plan.runningParties)
+  }
+
+  /// What would go; with `listing` each candidate.
+  func plan(listing: Bool) throws {
+    for volume in plan.volumes {
+      try console.result(head(volume))
+      if listing { try list(volume) }
+      let units = Sizes.count(volume.chosen.count, "unit")
+      let level = volume.term?.level.map { ", level \($0.rawValue)" } ?? ""
+      try console.result("would free \(Sizes.text(volume.gain)) in \(units)\(level)")
+    }
+    try tellRunning(plan.runningParties)
+  }
+
+  private func head(_ volume: PurgeVolume) -> String {
+    let share = volume.space.total == 0 ? 0 : volume.space.available * 100 / volume.space.total
+    let pressure = volume.pressure.map { "under pressure: \($0.rawValue)" } ?? "no pressure"
+    return "\(Paths.text(volume.path)): \(Sizes.text(volume.space.available)) of "
+      + "\(Sizes.text(volume.space.total)) free (\(share) %), \(pressure)"
+  }
+
+  private func list(_ volume: PurgeVolume) throws {
+    for place in volume.chosen {
+      let unit = plan.units[Int(place)]
+      let size = Sizes.text(unit.bytes)
+      let columns = [
+        String(repeating: " ", count: max(0, 9 - size.count)) + size,
+        pad("order \(unit.terms.order)", 9), pad(plan.age(of: unit).words, 13),
+        pad(plan.decision(on: unit).rule, 20),
+      ]
+      let over = unit.overQuota > 0 ? " (over its quota)" : ""
+      let path = plan.path(of: unit)
+      try console.result(
+        columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .folder ? "/" : "") + over)
+    }
+  }
+
+  private func pad(_ text: String, _ width: Int) -> String {
+    text + String(repeating: " ", count: max(0, width - text.count))
+  }
+
+  /// What became of it.
+  func report(_ report: PurgeReport) throws {
+    if !isQuiet {
+      for party in report.parties {
+        let units = Sizes.count(party.units, "unit")
+        try console.result("  \(Sizes.text(party.bytes))  \(party.name)  \(units)")
+      }
+      for volume in report.volumes {
+        let after = volume.after.map { ", \(Sizes.text($0)) free now" } ?? ""
+        try console.result(
+          "\(Paths.text(volume.path)): freed \(Sizes.text(volume.freed)) in "
+            + "\(Sizes.count(volume.files, "file"))\(after)")
+      }
+    }
+    try tellRunning(report.running + plan.runningParties)
+    for remark in report.changed { console.note("left: \(remark.path): \(remark.remark)") }
+    for remark in report.failed {
+      console.warning("not deleted: \(remark.path): \(remark.remark)")
+    }
+  }
+
+  private func tellRunning(_ running: [PathRemark]) throws {
+    if isQuiet { return }
+    for remark in running { console.note("left alone: \(remark.path): \(remark.remark)") }
+  }
+
+  /// That a goal is not met, and what would be next.
+  func tellMissing(after report: PurgeReport? = nil) throws {
+    for (number, volume) in plan.volumes.enumerated() {
+      let missing =
+        report.map { $0.volumes.indices.contains(number) ? $0.volumes[number].missing : 0 }
+        ?? volume.missing
+      guard missing > 0 else { continue }
+      let next = volume.next.map { gain in
+        "; the level \(gain.level.rawValue) would give \(Sizes.text(gain.bytes)) in all "
+          + "('--level \(gain.level.rawValue)')"
+      }
+      console.warning(
+        "\(Paths.text(volume.path)): \(Sizes.text(missing)) are missing to the goal"
+          + (next ?? "; no level would give more"))
+    }
+  }
+}
+
+extension PurgePlan {
+  /// The parties that run and were left out of the plan.
+  var runningParties: [PathRemark] {
+    request.running.sorted { $0.key < $1.key }.map { PathRemark(path: $0.key, remark: $0.value) }
+  }
+
+  /// How long ago a unit was in use.
+  func age(of unit: PurgeUnit) -> PurgeUnit.Age { PurgeUnit.Age(unit, at: request.now) }
+}
+
+extension PurgeUnit.Age {
+  var words: String {
+    switch self {
+    case .over90Days: "over 90 days"
+    case .over30Days: "over 30 days"
+    case .over7Days: "over 7 days"
+    case .over1Day: "over 1 day"
+    case .younger: "younger"
+    }
+  }
+}

@@ -1,0 +1,87 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A purge that is killed at any of its steps: only whole units are gone, and a database is never left
+/// without its log.
+@Suite struct PurgeKillTests {
+  @Test(.enabled(if: Strace.isPermitted)) func whatIsKilledHasWholeUnits() throws {
+    var random = Seeded.fresh()
+    let cli = try CommandLine(inMemory: true)
+    let documents = try Self.fill(cli)
+    var (kills, afterDatabase) = (0, 0)
+    for round in 0..<12 {
+      _ = try Self.fill(cli)
+      // The first ones in order, so that the step between a database and its log is among them.
+      let number = round < 6 ? round + 1 : Int.random(in: 1...12, using: &random)
+      let strace = try Strace("unlinkat,renameat2", killingAt: number)
+      let outcome = try cli.run(
+        "purge --layout coresimulator --root device --level critical --yes --quiet",
+        under: strace.command)
+      if outcome.code != 0 { kills += 1 }
+      let left = try Self.names(cli, "Library/Caches")
+      if left.contains("n.sqlite") { #expect(left.contains("n.sqlite-wal"), "step \(number)") }
+      if !left.contains("n.sqlite"), left.contains("n.sqlite-wal") { afterDatabase += 1 }
+      let unit = try Self.names(cli, "Library/Caches/w/fsCachedData")
+      #expect(unit.isEmpty || unit.count == 3, "step \(number): \(unit)")
+      #expect(try TreeRecord.all(in: cli.folder, Self.data.appending("Documents")) == documents)
+    }
+    #expect(kills >= 6)
+    #expect(afterDatabase > 0, "the step in question was among them")
+    _ = try cli.succeed("purge --layout coresimulator --root device --level critical --yes --quiet")
+    // A folder that the killed run had emptied is no longer one that a purge has emptied.
+    #expect(try Self.names(cli, "Library/Caches").allSatisfy { $0 == "w" })
+    #expect(try Self.names(cli, "Library/Caches/w").isEmpty)
+    #expect(try Self.names(cli, "").allSatisfy { $0 != ".sandboxctl" })
+  }
+
+  /// What a kill between a database and its log leaves does no harm to the database that the app
+  /// makes anew (docs/purge.md, "Databases").
+  @Test func aLogWithoutItsDatabaseIsThrownAway() throws {
+    let folder = try TemporaryFolder("purge")
+    let sql =
+      "pragma journal_mode=wal; pragma wal_autocheckpoint=0; create table t(a);"
+      + "insert into t values ('old'); .shell cp n.sqlite-wal kept"
+    _ = try Program.run(
+      "sqlite3", ["n.sqlite"], in: folder.url, input: Array(sql.replacing("; ", with: ";\n").utf8))
+    #expect(try folder.read("kept").count > 32)
+    for name: ByteString in ["n.sqlite", "n.sqlite-wal", "n.sqlite-shm"] {
+      try? folder.folder.remove(name)
+    }
+    try folder.folder.rename("kept", to: "n.sqlite-wal", in: folder.folder)
+    let made = try Program.run(
+      "sqlite3",
+      [
+        "n.sqlite",
+        "create table u(b); insert into u values ('new'); pragma integrity_check;"
+          + "select count(*) from sqlite_master; select b from u;",
+      ], in: folder.url)
+    #expect(made.output == "ok\n1\nnew\n", "\(made.errors)")
+  }
+
+  private static let data: ByteString =
+    "device/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
+
+  /// Fills the device anew; gives what Documents holds.
+  private static func fill(_ cli: CommandLine) throws -> [ByteString: TreeRecord] {
+    if (try? cli.folder.folder.statusIfPresent("device")) ?? nil == nil {
+      try cli.folder.write("thesis", at: data.appending("Documents/thesis"))
+    }
+    for path: ByteString in [
+      "Library/Caches/n.sqlite", "Library/Caches/n.sqlite-wal", "Library/Caches/n.sqlite-shm",
+      "Library/Caches/file", "Library/Caches/w/fsCachedData/1", "Library/Caches/w/fsCachedData/2",
+      "Library/Caches/w/fsCachedData/3", "tmp/x",
+    ] { try cli.folder.write([UInt8](repeating: 1, count: 5000), at: data.appending(path)) }
+    return try TreeRecord.all(in: cli.folder, data.appending("Documents"))
+  }
+
+  private static func names(_ cli: CommandLine, _ path: ByteString) throws -> [ByteString] {
+    do {
+      return try Folder.open(path: cli.folder.path(data).appending(path)).names()
+    } catch {
+      if error.isMissing { return [] }
+      throw error
+    }
+  }
+}

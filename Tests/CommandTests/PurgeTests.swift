@@ -1,0 +1,101 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `purge` as a person and a program meet it.
+@Suite struct PurgeTests {
+  private func device() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    return cli
+  }
+
+  @Test func aDryRunShowsWhatGoesAndChangesNothing() throws {
+    let cli = try device()
+    let before = try TreeRecord.all(in: cli.folder, "device")
+    let lines = try cli.jsonLines("purge --root device --level critical --dry-run --json")
+    let candidates = lines.filter { $0["event"] as? String == "candidate" }
+    #expect(candidates.count > 10)
+    #expect(Set(candidates.compactMap { $0["class"] as? String }) == ["cache", "temporary"])
+    #expect(candidates.compactMap { $0["number"] as? Int } == Array(1...candidates.count))
+    let plan = try #require(lines.last)
+    let volume = try #require((plan["volumes"] as? [[String: Any]])?.first)
+    #expect(volume["units"] as? Int == candidates.count)
+    let again = try cli.jsonLines("purge --root device --level critical --dry-run --json")
+    #expect(
+      again.compactMap { $0["path"] as? String } == lines.compactMap { $0["path"] as? String })
+    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+    let text = try cli.succeed("purge --root device --level critical --dry-run")
+    #expect(text.contains("order 0"))
+    #expect(text.contains("would free"))
+    #expect(text.contains("apps/org.example.reader/data/Library/Caches/"))
+  }
+
+  @Test func cachesGoAndDocumentsStay() throws {
+    let cli = try device()
+    let before = try TreeRecord.all(in: cli.folder, "device")
+    let report = try cli.json("purge --root device --level critical --yes --json")
+    let freed = try #require(report["freed"] as? Int)
+    #expect(freed > 100_000)
+    let after = try TreeRecord.all(in: cli.folder, "device")
+    let isCache = { (path: ByteString) in
+      ["/Library/Caches/", "/tmp/"].contains { path.description.contains($0) }
+    }
+    let gone = before.filter { after[$0.key] == nil }
+    #expect(!gone.isEmpty && gone.keys.allSatisfy(isCache), "\(gone.keys.sorted())")
+    for (path, record) in after where record.kind != .directory {
+      var (now, then) = (record, try #require(before[path]))
+      // Another name of it may have gone with a cache.
+      (now.firstName, then.firstName) = (nil, nil)
+      #expect(now == then, "\(path)")
+    }
+    let folders = after.filter { $0.value.kind == .directory }.keys.map(\.description)
+    #expect(folders.count { $0.hasSuffix("/Library/Caches") } >= 3)
+    #expect(try cli.succeed("purge --root device --query").contains("critical"))
+    let second = try cli.json("purge --root device --level critical --yes --json")
+    #expect(second["freed"] as? Int == 0)
+  }
+
+  @Test func withoutATerminalItHasToBeAgreedTo() throws {
+    let cli = try device()
+    let before = try TreeRecord.all(in: cli.folder, "device")
+    let outcome = try cli.run("purge --root device --level critical")
+    #expect(outcome.code == 2)
+    #expect(outcome.errors.contains("'--yes'"))
+    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+  }
+
+  @Test func onATerminalItAsks() throws {
+    let cli = try device()
+    let before = try TreeRecord.all(in: cli.folder, "device")
+    let words = "\(CommandLine.program) purge --root device --level critical"
+    for (answer, isGone) in [("n\n", false), ("\n", false), ("y\n", true)] {
+      let outcome = try Program.run(
+        "script", ["-qec", words, "/dev/null"], environment: cli.environment,
+        cleanEnvironment: true, in: cli.folder.url, input: Array(answer.utf8))
+      #expect(outcome.code == 0, "\(outcome.output)")
+      #expect(outcome.output.contains("Delete this? [y/N]"))
+      #expect((try TreeRecord.all(in: cli.folder, "device") == before) == !isGone)
+    }
+  }
+
+  @Test func aGoalThatIsNotMetIsTold() throws {
+    let cli = try device()
+    let outcome = try cli.run("purge --root device --free 1TiB --yes")
+    #expect(outcome.code == 5)
+    #expect(outcome.errors.contains("are missing to the goal"))
+    #expect(outcome.errors.contains("'--level critical'"), "\(outcome.errors)")
+    let words = try cli.run("purge --root device --free 1M --until-free 5 --yes")
+    #expect(words.code == 2)
+    #expect(try cli.run("purge --root device --level high --yes").code == 2)
+    #expect(try cli.run("purge --root device --until-free 100 --yes").code == 2)
+  }
+
+  @Test func oneAppAloneIsPurged() throws {
+    let cli = try device()
+    let report = try cli.json("purge --root device --level critical --app reader --yes --json")
+    let parties = report["parties"] as? [[String: Any]] ?? []
+    #expect(parties.compactMap { $0["name"] as? String } == ["org.example.reader"])
+  }
+}

@@ -1,0 +1,87 @@
+import Lifecycle
+import PolicyEngine
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a purge says it freed is what the volume has more.
+@Suite(.serialized) struct PurgeBytesTests {
+  @Test(.enabled(if: try Mount.isPermitted())) func inMemory() throws {
+    let folder = try TemporaryFolder("purge")
+    let mount = try Mount(on: folder.folder, at: folder.path, "volume")
+    try expectRightBytes(folder, fillTo: 256 << 10)
+    withExtendedLifetime(mount) {}
+  }
+
+  @Test(arguments: ["ext4", "xfs", "btrfs"]) func onADisk(kind: String) throws {
+    guard Mount.isPermitted(new: kind) else { return }
+    let folder = try TemporaryFolder("purge")
+    let mount = try Mount(new: kind, mebibytes: 310, in: folder, "volume")
+    try expectRightBytes(folder, fillTo: 1 << 20, sharing: kind != "ext4")
+    withExtendedLifetime(mount) {}
+  }
+
+  /// Brings a volume to its limit and purges it.
+  private func expectRightBytes(
+    _ folder: TemporaryFolder, fillTo rest: UInt64, sharing: Bool = false
+  ) throws {
+    let rig = try PurgeRig(folder, below: "volume/device")
+    let volume = try Folder.open(path: folder.path("volume"))
+    for number in 0..<20 { try rig.put(ByteString("Library/Caches/f\(number)"), kib: 100) }
+    for number in 0..<20 {
+      try rig.put(ByteString("Library/Caches/w/fsCachedData/\(number)"), kib: 9)
+    }
+    try makeOddFiles(rig)
+    let data = rig.folder.path(rig.data())
+    let caches = try Folder.open(path: data.appending("Library/Caches"))
+    let documents = try Folder.open(path: data.appending("Documents"))
+    if sharing {
+      try Self.clone("Documents/kept", "Library/Caches/shared", rig)
+      try Self.clone("Library/Caches/f0", "Library/Caches/twin", rig)
+    }
+    try volume.syncVolume()
+    let filler = try volume.space().available - rest
+    let filled = try Program.run(
+      "fallocate", ["-l", "\(filler)", "\(folder.string)/volume/filler"])
+    #expect(filled.code == 0, "\(filled.errors)")
+    try volume.syncVolume()
+    let before = try volume.space().available
+    #expect(before < 4 << 20)
+    let scan = try rig.scan()
+    var request = try PurgeRequest.now(.everything, level: .critical, for: scan)
+    request.running = [:]
+    let plan = PurgePlan.make(scan, request)
+    let files = plan.volumes[0].chosen.reduce(0) { $0 + plan.units[Int($1)].files }
+    let report = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
+    #expect(report.failed.isEmpty && report.changed.isEmpty, "\(report.failed) \(report.changed)")
+    try volume.syncVolume()
+    let gained = Int64(try volume.space().available) - Int64(before)
+    let slack = Int64(files) * 4096
+    #expect(abs(Int64(report.freed) - gained) <= slack, "\(report.freed) \(gained)")
+    // Without the right count it would be wrong by far more: the links and the holes alone.
+    #expect(report.freed > 2 << 20 && slack < 1 << 20)
+    #expect(try documents.status("kept").size == 1 << 20)
+    #expect(try caches.isEmpty())
+  }
+
+  /// Holes, and files with several names.
+  private func makeOddFiles(_ rig: PurgeRig) throws {
+    try rig.put("Documents/kept", kib: 1024)
+    let data = rig.folder.path(rig.data())
+    let caches = try Folder.open(path: data.appending("Library/Caches"))
+    let documents = try Folder.open(path: data.appending("Documents"))
+    let sparse = try caches.create("sparse")
+    try sparse.write([UInt8](repeating: 1, count: 4096))
+    try sparse.truncate(to: 64 << 20)
+    try caches.createHardLink("outside", to: "kept", in: documents)
+    try rig.put("Library/Caches/one", kib: 1024)
+    try caches.createHardLink("another", to: "one", in: caches)
+  }
+
+  private static func clone(_ from: ByteString, _ to: ByteString, _ rig: PurgeRig) throws {
+    let data = rig.folder.path(rig.data())
+    let outcome = try Program.run(
+      "cp", ["--reflink=always", "\(data)/\(from)", "\(data)/\(to)"])
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+}

@@ -1,0 +1,158 @@
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+/// What a purge deletes, and what it leaves.
+@Suite struct PurgeOperationTests {
+  /// Carries a plan out; no app runs unless a test says so.
+  private func run(
+    _ plan: PurgePlan, _ change: (inout PurgeOptions) -> Void = { _ in }
+  ) -> PurgeReport {
+    var options = PurgeOptions(sign: { _, _ in nil })
+    change(&options)
+    return PurgeOperation(plan, options).run()
+  }
+
+  private func filled() throws -> PurgeRig {
+    let rig = try PurgeRig()
+    for path: ByteString in [
+      "Documents/a.txt", "Library/Preferences/c.plist", "Library/Caches/one",
+      "Library/Caches/deep/er/two", "Library/Caches/img.db", "Library/Caches/img.db-wal",
+      "Library/Caches/web/fsCachedData/1", "Library/Caches/web/fsCachedData/deep/2", "tmp/upload",
+    ] { try rig.put(path) }
+    return rig
+  }
+
+  private static let kept: Set<ByteString> = ["Documents/a.txt", "Library/Preferences/c.plist"]
+
+  @Test func cachesGoAndNothingElse() throws {
+    let rig = try filled()
+    let plan = try rig.plan()
+    let report = run(plan)
+    #expect(try rig.files() == Self.kept)
+    #expect(report.volumes[0].units == 5 && report.volumes[0].files == 7)
+    #expect(report.freed >= 7 * 4096 && report.meetsGoal)
+    #expect(report.failed.isEmpty && report.changed.isEmpty && report.running.isEmpty)
+    let caches = rig.data().appending("Library/Caches")
+    #expect(try Folder.open(path: rig.folder.path(caches)).names().isEmpty, "it stays, empty")
+    let all = try Folder.open(path: rig.folder.path(rig.data())).names()
+    #expect(all == ["Documents", "Library", "tmp"], "nothing of the program's own is left")
+    #expect(run(try rig.plan()).volumes[0].units == 0)
+  }
+
+  @Test func aFolderThatARuleNamesStaysThoughItGoesAsOne() throws {
+    let rig = try PurgeRig()
+    try rig.put("Library/Caches/fixed/inner/a")
+    let parent = try rig.above(rig.data().appending("Library/Caches/fixed"))
+    try parent.setPermissions(0o750, of: "fixed")
+    try parent.attributes(of: "fixed").set("user.note", to: [1])
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: f, match: Library/Caches/fixed/**, class: cache, purge: {order: 20, unit: directory}}
+
+      """
+    let report = run(try rig.plan([overlay]))
+    #expect(report.volumes[0].units == 1 && report.failed.isEmpty, "\(report.failed)")
+    let fixed = try parent.folder("fixed")
+    #expect(try fixed.isEmpty())
+    #expect(try fixed.status().permissions == 0o750)
+    #expect(try parent.attributes(of: "fixed").value(of: "user.note") == [1])
+  }
+
+  @Test func whatIsNotAsPlannedStays() throws {
+    let rig = try filled()
+    let plan = try rig.plan()
+    let caches = try Folder.open(path: rig.folder.path(rig.data()).appending("Library/Caches"))
+    try rig.folder.write("new", at: rig.data().appending("Library/Caches/one"))
+    try rig.folder.write("x", at: rig.data().appending("Library/Caches/img.db-journal"))
+    try rig.folder.write("x", at: rig.data().appending("Library/Caches/web/fsCachedData/deep/3"))
+    try caches.rename("deep", to: "moved", in: caches)
+    try caches.createLink("deep", to: "../../Documents")
+    let report = run(plan)
+    #expect(
+      Set(report.changed.map { $0.path.lastComponent ?? "" })
+        == ["one", "img.db", "fsCachedData", "two"])
+    #expect(
+      try rig.files()
+        == Self.kept.union([
+          "Library/Caches/one", "Library/Caches/img.db", "Library/Caches/img.db-wal",
+          "Library/Caches/img.db-journal", "Library/Caches/web/fsCachedData/1",
+          "Library/Caches/web/fsCachedData/deep/2", "Library/Caches/web/fsCachedData/deep/3",
+          "Library/Caches/moved/er/two", "Library/Caches/deep",
+        ]))
+    #expect(report.volumes[0].units == 1)
+  }
+
+  @Test func anAppThatRunsIsLeftAndOthersMakeUpForIt() throws {
+    let rig = try PurgeRig()
+    for number in 0..<3 { try rig.put(ByteString("Library/Caches/a\(number)"), kib: 64) }
+    for number in 0..<3 { try rig.put(ByteString("Library/Caches/b\(number)"), kib: 32, in: 1) }
+    let plan = try rig.plan(.free(60 << 10), level: nil)
+    #expect(plan.chosenPaths == ["Library/Caches/a0"])
+    let first = PurgePlan.party(of: try #require(plan.scan.containers.first).container)
+    let report = run(plan) { $0.sign = { party, _ in party == first ? "it runs" : nil } }
+    #expect(report.running.map(\.path) == [first])
+    #expect(try rig.files(0).count == 3)
+    #expect(try rig.files(1) == ["Library/Caches/b2"])
+    #expect(report.meetsGoal && report.freed == 64 << 10)
+  }
+
+  @Test func anAppIsFoundToRunByWhatItHasOpen() throws {
+    let rig = try PurgeRig()
+    try rig.put("Library/Caches/a")
+    let scan = try rig.scan()
+    let party = PurgePlan.party(of: try #require(scan.containers.first).container)
+    #expect(PurgeRequest.sign(of: party, in: scan) == nil)
+    let path = rig.folder.path(rig.data()).appending("Library/Caches/a")
+    let sleeper = try Program.start("sleep", ["60"], standardInput: path)
+    defer { sleeper.end() }
+    #expect(PurgeRequest.sign(of: party, in: scan)?.contains("sleep") == true)
+  }
+
+  @Test func itStopsBetweenUnits() throws {
+    let rig = try filled()
+    let counters = ProgressCounters()
+    let report = run(try rig.plan()) { options in
+      options.counters = counters
+      options.isStopping = { counters.progress.filesDone >= 1 }
+    }
+    #expect(report.isInterrupted)
+    #expect(report.volumes[0].units == 1)
+    #expect(try Self.kept.isSubset(of: rig.files()))
+  }
+
+  @Test func filesAreEmptiedWhereThePolicySaysSo() throws {
+    let rig = try PurgeRig()
+    try rig.put("Library/Caches/log", kib: 64)
+    try rig.put("Library/Caches/linked", kib: 64)
+    try rig.put("Documents/kept", kib: 8)
+    let documents = try Folder.open(path: rig.folder.path(rig.data()).appending("Documents"))
+    let caches = try Folder.open(path: rig.folder.path(rig.data()).appending("Library/Caches"))
+    try caches.remove("linked")
+    try caches.createHardLink("linked", to: "kept", in: documents)
+    let overlay = """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: t, match: Library/Caches/**, class: cache, purge: {order: 20, action: truncate}}
+
+      """
+    let report = run(try rig.plan([overlay]))
+    #expect(report.freed == 64 << 10)
+    #expect(try caches.status("log").size == 0)
+    #expect(try caches.status("linked").size == 8 << 10)
+  }
+
+  @Test func whatAKilledPurgeLeftIsDeletedByTheNext() throws {
+    let rig = try filled()
+    try rig.put(".sandboxctl/purge/0123/left/over", kib: 64)
+    let report = run(try rig.plan())
+    #expect(try rig.files() == Self.kept)
+    #expect(report.freed >= (64 << 10) + 7 * 4096)
+    let all = try Folder.open(path: rig.folder.path(rig.data())).names()
+    #expect(!all.contains(".sandboxctl"))
+  }
+}

@@ -1,0 +1,190 @@
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// That a purge never deletes the wrong thing, whatever others do meanwhile and whatever lies there.
+@Suite struct PurgeSafetyTests {
+  private func run(_ plan: PurgePlan) -> PurgeReport {
+    PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
+  }
+
+  /// Cache folders are swapped with links to Documents, over and over, during 200 purges.
+  @Test func foldersThatBecomeLinksLeadNowhere() throws {
+    let rig = try PurgeRig()
+    let data = rig.folder.path(rig.data())
+    for name: ByteString in ["1", "2", "deep/3"] {
+      try rig.put(ByteString("Documents").appending(name))
+    }
+    let before = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
+    try rig.folder.write("", at: rig.data().appending("Library/Caches/w/CACHEDIR.TAG"))
+    let caches = try Folder.open(path: data.appending("Library/Caches"))
+    let inner = try caches.folder("w")
+    try caches.createLink("a.link", to: "../../Documents")
+    try inner.createLink("f.link", to: "../../../Documents")
+    let swapper = Swapper(caches: data.appending("Library/Caches"))
+    let thread = try Workers(count: 1, capacity: 1, name: "swapper")
+    thread.submit { swapper.run() }
+    defer {
+      swapper.end()
+      thread.finish()
+    }
+    for round in 0..<200 {
+      for name: ByteString in ["1", "2", "deep/3"] {
+        // A folder that is a link just now would be written through: they are made elsewhere.
+        try rig.put(ByteString("staged/a").appending(name))
+        try rig.put(ByteString("staged/f").appending(name))
+      }
+      let staged = try Folder.open(path: data.appending("staged"))
+      try? staged.rename("a", to: "a", in: caches, replacing: false)
+      try? staged.rename("f", to: "fsCachedData", in: inner, replacing: false)
+      try Folder.open(path: data).removeTree("staged")
+      _ = run(try rig.plan())
+      try? caches.createLink("a.link", to: "../../Documents")
+      try? inner.createLink("f.link", to: "../../../Documents")
+      if round % 50 == 49 {
+        let now = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
+        #expect(now == before)
+      }
+    }
+    swapper.end()
+    thread.finish()
+    #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
+    #expect(swapper.count > 0)
+  }
+
+  @Test func tagsAndMarksInDocumentsDoNothing() throws {
+    let rig = try PurgeRig()
+    try rig.folder.write(
+      "Signature: 8a477f597d28d172789f06886806bc55\n",
+      at: rig.data().appending("Documents/thesis/CACHEDIR.TAG"))
+    for path: ByteString in ["Documents/thesis/chapter", "Documents/marked", "Library/x/y"] {
+      try rig.put(path)
+    }
+    let documents = try rig.above(rig.data().appending("Documents/marked"))
+    for key: ByteString in [
+      "com.apple.metadata:com_apple_backup_excludeItem", "com.apple.MobileBackup",
+    ] {
+      try documents.attributes(of: "marked").set(ByteString("user.\(key)"), to: [1])
+    }
+    let before = try rig.files()
+    let plan = try rig.plan()
+    #expect(plan.units.isEmpty)
+    #expect(run(plan).freed == 0)
+    #expect(try rig.files() == before)
+  }
+
+  @Test(.enabled(if: try Mount.isPermitted()))
+  func whatIsMountedBelowACacheIsNotEntered() throws {
+    let rig = try PurgeRig()
+    let data = rig.folder.path(rig.data())
+    for path: ByteString in [
+      "Documents/a", "Library/Caches/bound/x", "Library/Caches/late/a",
+      "Library/Caches/w/fsCachedData/in/a",
+    ] { try rig.put(path) }
+    let documents = data.appending("Documents")
+    let before = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
+    let early = try Mount(binding: documents, on: data.appending("Library/Caches/bound"))
+    let plan = try rig.plan()
+    #expect(Set(plan.chosenPaths) == ["Library/Caches/late/a", "Library/Caches/w/fsCachedData"])
+    // What is mounted after the plan was made.
+    let late = try Mount(binding: documents, on: data.appending("Library/Caches/late"))
+    let inside = try Mount(
+      binding: documents, on: data.appending("Library/Caches/w/fsCachedData/in"))
+    let report = run(plan)
+    #expect(report.freed == 0, "\(report)")
+    #expect(report.changed.count + report.failed.count == 2, "\(report)")
+    #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
+    withExtendedLifetime((early, late, inside)) {}
+  }
+
+  /// Generated devices under generated policies without `allow-loss`: whatever a purge deletes was
+  /// cache or temporary.
+  @Test func onlyCachesAndTemporaryFilesAreInAnyPlan() throws {
+    var random = Seeded.fresh()
+    var (compiled, deleted) = (0, 0)
+    for _ in 0..<10 {
+      let rig = try PurgeRig()
+      for _ in 0..<15 { try rig.put(Self.path(&random), kib: 1) }
+      guard let plan = try? rig.plan([Self.overlay(&random)]) else { continue }
+      compiled += 1
+      var precious: [ByteString] = []
+      for container in plan.scan.containers {
+        for index in container.entries.indices where container.entries[index].status.kind == .file {
+          let path = container.container.absolutePath.appending(container.path(index))
+          let dataClass = container.entries[index].verdicts.keep.dataClass
+          if dataClass == .cache || dataClass == .temporary { continue }
+          precious.append(path)
+        }
+      }
+      deleted += run(plan).volumes.reduce(0) { $0 + $1.files }
+      for path in precious {
+        #expect((try? Descriptor.open(path: path)) != nil, "\(path)")
+      }
+    }
+    #expect(compiled > 4 && deleted > 4, "\(compiled) \(deleted)")
+  }
+
+  private static let names = [
+    "Documents", "Library", "Caches", "tmp", "a", "b.db", "b.db-wal", "x",
+  ]
+
+  private static func path(_ random: inout Seeded) -> ByteString {
+    let top = ["Documents/d", "Library/Caches/c", "tmp/t", "Library/s", "Own/o"]
+    let first = top.randomElement(using: &random) ?? "tmp/t"
+    let count = Int.random(in: 0...2, using: &random)
+    let rest = (0..<count).map { "\($0)\(names.randomElement(using: &random) ?? "a")" }
+    return ByteString(([first] + rest + ["f\(random.next() % 1000)"]).joined(separator: "/"))
+  }
+
+  private static func overlay(_ random: inout Seeded) -> String {
+    let patterns = [
+      "Documents/**", "Library/**", "Library/Caches/**", "**/0a/**", "**/*.db*", "tmp/**", "Own/**",
+      "Library/Caches/c/*/**", "**/f1*",
+    ]
+    let purges = [
+      "never", "anytime", "{order: 10}", "{order: 20, unit: directory}",
+      "{order: 30, action: truncate}",
+    ]
+    let rules = (0..<Int.random(in: 1...4, using: &random)).map { number in
+      let pattern = patterns.randomElement(using: &random) ?? "tmp/**"
+      let dataClass = DataClass.allCases.randomElement(using: &random) ?? .cache
+      // What is precious and purged without the word is no policy at all.
+      let purge = dataClass.isPrecious ? "never" : purges.randomElement(using: &random) ?? "never"
+      return
+        "  - {id: r\(number), match: \"\(pattern)\", class: \(dataClass.rawValue), purge: \(purge)}"
+    }
+    return "overlay: all\nschema: 1\nrules:\n" + rules.joined(separator: "\n") + "\n"
+  }
+}
+
+/// Swaps cache folders with links to Documents until it is ended.
+private final class Swapper: Sendable {
+  private let caches: ByteString
+  private let isEnded = Atomic<Bool>(false)
+  private let swaps = Atomic<Int>(0)
+
+  init(caches: ByteString) { self.caches = caches }
+
+  var count: Int { swaps.load(ordering: .relaxed) }
+
+  func end() { isEnded.store(true, ordering: .relaxed) }
+
+  func run() {
+    while !isEnded.load(ordering: .relaxed) {
+      swap("a", with: "a.link", in: caches)
+      swap("fsCachedData", with: "f.link", in: caches.appending("w"))
+    }
+  }
+
+  private func swap(_ name: ByteString, with link: ByteString, in path: ByteString) {
+    guard let folder = try? Folder.open(path: path),
+      (try? folder.exchange(name, with: link, in: folder)) != nil
+    else { return }
+    swaps.add(1, ordering: .relaxed)
+    _ = try? folder.exchange(name, with: link, in: folder)
+  }
+}
