@@ -148,11 +148,32 @@ import Testing
 
   @Test func whatAKilledPurgeLeftIsDeletedByTheNext() throws {
     let rig = try filled()
-    try rig.put(".sandboxctl/purge/0123/left/over", kib: 64)
+    try rig.put(".sandboxctl/purge/doomed-0123/left/over", kib: 64)
     let report = run(try rig.plan())
     #expect(try rig.files() == Self.kept)
     #expect(report.freed >= (64 << 10) + 7 * 4096)
     let all = try Folder.open(path: rig.folder.path(rig.data())).names()
     #expect(!all.contains(".sandboxctl"))
+  }
+
+  /// What was moved aside and not looked at any more may be anything: another program may have put
+  /// its documents in the place of a cache in that moment.
+  @Test func whatAKilledPurgeHadNotLookedAtComesBack() throws {
+    let rig = try filled()
+    try rig.put(".sandboxctl/purge/4567/thesis.txt", kib: 64)
+    try rig.put(".sandboxctl/purge/89ab/other.txt", kib: 64)
+    try rig.put(".sandboxctl/purge/cdef/unknown.txt", kib: 64)
+    let container = try Folder.open(path: rig.folder.path(rig.data()))
+    let aside = try container.folder(".sandboxctl").folder("purge")
+    try aside.createLink("4567.origin", to: "Library/Caches/moved")
+    try aside.createLink("89ab.origin", to: "Documents/twin")
+    // The twin that was left in its place.
+    try container.folder("Documents").createFolder("twin", permissions: 0o755)
+    let report = run(try rig.plan())
+    let files = try rig.files()
+    #expect(files.contains("Library/Caches/moved/thesis.txt"))
+    #expect(files.contains("Documents/twin/other.txt"))
+    #expect(report.failed.map { $0.path.lastComponent } == ["cdef"])
+    #expect(try aside.names() == ["cdef"])
   }
 }

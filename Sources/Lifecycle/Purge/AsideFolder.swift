@@ -2,12 +2,19 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Where folders wait that are deleted as one: `.sandboxctl/purge` in their container, on the same
-/// volume as they are. A folder comes there by one rename, and what a killed purge leaves there is
-/// deleted by the next one.
+/// volume as they are.
+///
+/// A folder comes there by one rename, after a note of whence (the target of a link, for which even
+/// a full volume mostly has room). Only when it was found to be what was planned it gets a name that
+/// dooms it. So of what a killed purge leaves, the next one deletes what is doomed and takes back
+/// what was not looked at yet: that may be something precious which another program put in the
+/// folder's place in that moment.
 struct AsideFolder: ~Copyable {
   let folder: Folder
 
   private static let name: ByteString = "purge"
+  private static let doomed: ByteString = "doomed-"
+  private static let origin: ByteString = ".origin"
 
   /// Opens it in a container, making it if need be.
   init(in root: borrowing Folder) throws(SystemError) {
@@ -19,12 +26,14 @@ struct AsideFolder: ~Copyable {
     folder = made
   }
 
-  /// Moves a child of a folder here; gives its name here. With `leavingTwin` an empty folder with the
+  /// Moves a child of a folder here; gives its name here. `path` is its own, from the container on. With `leavingTwin` an empty folder with the
   /// same mode, owner and attributes takes its place in the same step.
   func take(
-    _ name: ByteString, from parent: borrowing Folder, leavingTwin: Bool
+    _ name: ByteString, at path: ByteString, from parent: borrowing Folder, leavingTwin: Bool
   ) throws(SystemError) -> ByteString {
     let moved = ByteString(Host.randomHex(bytes: 8))
+    // On a full volume there may be no room for it: then what a kill leaves is only told of.
+    try? folder.createLink(moved.joined(Self.origin), to: path)
     guard leavingTwin else {
       try parent.rename(name, to: moved, in: folder, replacing: false)
       return moved
@@ -52,11 +61,21 @@ struct AsideFolder: ~Copyable {
   func giveBack(
     _ moved: ByteString, _ name: ByteString, to parent: borrowing Folder, wasExchanged: Bool
   ) throws(SystemError) {
-    guard wasExchanged else {
-      return try folder.rename(moved, to: name, in: parent, replacing: false)
+    if wasExchanged {
+      try parent.exchange(name, with: moved, in: folder)
+      try folder.removeFolder(moved)
+    } else {
+      try folder.rename(moved, to: name, in: parent, replacing: false)
     }
-    try parent.exchange(name, with: moved, in: folder)
-    try folder.removeFolder(moved)
+    try? folder.remove(moved.joined(Self.origin))
+  }
+
+  /// Says that a folder here is what was planned; gives the name under which it is to be deleted.
+  func doom(_ moved: ByteString) throws(SystemError) -> ByteString {
+    let name = Self.doomed.joined(moved)
+    try folder.rename(moved, to: name, in: folder, replacing: false)
+    try? folder.remove(moved.joined(Self.origin))
+    return name
   }
 
   /// Removes it when nothing waits in it.
@@ -66,24 +85,69 @@ struct AsideFolder: ~Copyable {
     try? root.removeFolder(OwnNames.folder)
   }
 
-  /// Deletes what was left here by a purge that was killed; gives its bytes.
-  static func removeLeftovers(in root: borrowing Folder) -> UInt64 {
+  /// What became of what killed purges left in a container.
+  struct Leftovers {
+    /// Of what was deleted.
+    var bytes: UInt64 = 0
+    /// What could not be taken back, by its path.
+    var kept: [ByteString] = []
+  }
+
+  /// Ends what purges that were killed had begun.
+  static func settleLeftovers(in root: borrowing Folder) -> Leftovers {
+    var left = Leftovers()
     guard let own = try? root.folder(OwnNames.folder), let aside = try? own.folder(name),
       (try? aside.status().identity.device) == (try? root.status().identity.device)
-    else { return 0 }
-    var bytes: UInt64 = 0
-    for left in (try? aside.names()) ?? [] {
-      guard let status = try? aside.status(left) else { continue }
-      var sum = LeftoverSum(bytes: status.allocated)
-      if status.kind == .directory, let folder = try? aside.folder(left) {
-        var walk = Walk(folder)
-        walk.run(&sum, state: ())
+    else { return left }
+    for name in (try? aside.names()) ?? [] {
+      if name.bytes.starts(with: doomed.bytes) {
+        left.bytes += remove(name, in: aside)
+      } else if !isOrigin(name), (try? takeBack(name, from: aside, into: root)) == nil {
+        left.kept.append(aside.path.appending(name))
       }
-      if (try? aside.removeTree(left)) != nil { bytes += sum.bytes }
     }
-    try? own.removeFolder(name)
+    for name in (try? aside.names()) ?? [] where isOrigin(name) {
+      let moved = ByteString(name.bytes.dropLast(origin.count))
+      if ((try? aside.statusIfPresent(moved)) ?? nil) == nil { try? aside.remove(name) }
+    }
+    try? own.removeFolder(Self.name)
     try? root.removeFolder(OwnNames.folder)
-    return bytes
+    return left
+  }
+
+  private static func isOrigin(_ name: ByteString) -> Bool {
+    name.bytes.suffix(origin.count) == origin.bytes
+  }
+
+  private static func remove(_ name: ByteString, in aside: borrowing Folder) -> UInt64 {
+    guard let status = try? aside.status(name) else { return 0 }
+    var sum = LeftoverSum(bytes: status.allocated)
+    if status.kind == .directory, let folder = try? aside.folder(name) {
+      var walk = Walk(folder)
+      walk.run(&sum, state: ())
+    }
+    return (try? aside.removeTree(name)) == nil ? 0 : sum.bytes
+  }
+
+  /// Moves a folder back that no purge has looked at yet. An empty folder in its place is the twin
+  /// that was left there.
+  private static func takeBack(
+    _ moved: ByteString, from aside: borrowing Folder, into root: borrowing Folder
+  ) throws {
+    let path = try aside.target(of: moved.joined(origin))
+    guard let name = path.lastComponent else { throw SystemError.replaced(moved) }
+    let ladder = PathLadder(root: try root.duplicate())
+    try ladder.withFolder(path.components.dropLast()) { parent throws(SystemError) in
+      try? parent.removeFolder(name)
+      try aside.rename(moved, to: name, in: parent, replacing: false)
+    }
+    try aside.remove(moved.joined(origin))
+  }
+}
+
+extension ByteString {
+  fileprivate func joined(_ other: ByteString) -> ByteString {
+    ByteString(Array(bytes) + other.bytes)
   }
 }
 

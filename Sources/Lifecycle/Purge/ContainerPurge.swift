@@ -192,13 +192,14 @@ struct ContainerPurge: ~Copyable {
     let name = scan.name(entry)
     let stays = named.contains(components(entry))
     let identity = scan.entries[entry].status.identity
+    let path = scan.path(entry)
     let aside = try AsideFolder(in: ladder.root)
     let planned = planned
     let outcome = try ladder.withFolder { folder throws(SystemError) -> Outcome in
       guard try folder.status(name).identity == identity else {
         return .changed("another thing stands in its place")
       }
-      let moved = try aside.take(name, from: folder, leavingTwin: stays)
+      let moved = try aside.take(name, at: path, from: folder, leavingTwin: stays)
       let check: FolderCheck
       do throws(SystemError) {
         check = try FolderCheck.run(planned, entry, try aside.folder.folder(moved))
@@ -212,7 +213,7 @@ struct ContainerPurge: ~Copyable {
       }
       // From here on it is not whole any more and never comes back: the next purge ends what fails.
       do throws(SystemError) {
-        try aside.folder.removeTree(moved)
+        try aside.folder.removeTree(try aside.doom(moved))
         return .gone(check.bytes)
       } catch { return .failed(error, 0) }
     }

@@ -25,7 +25,7 @@ struct PurgeRun {
     report.volumes.append(
       PurgeReport.Volume(path: volume.path, goal: volume.goal, before: volume.space.available))
     guard let term = volume.term, volume.goal != .some(0) else { return }
-    removeLeftovers(on: volume.device)
+    settleLeftovers(on: volume.device)
     let all = plan.units.indices.filter { place in
       let unit = plan.units[place]
       return plan.device(of: unit) == volume.device && plan.isFree(unit)
@@ -48,15 +48,21 @@ struct PurgeRun {
     }
   }
 
-  /// Deletes what a purge that was killed or that failed had moved aside.
-  private mutating func removeLeftovers(on device: UInt64) {
+  /// Ends what a purge that was killed or that failed had begun.
+  private mutating func settleLeftovers(on device: UInt64) {
     for scan in plan.scan.containers {
       guard scan.entries.first?.status.identity.device == device,
         plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
         let root = try? Folder.open(path: scan.container.absolutePath)
       else { continue }
-      let bytes = AsideFolder.removeLeftovers(in: root)
-      if bytes > 0 { count(bytes, files: 0, units: 0, PurgePlan.party(of: scan.container)) }
+      let left = AsideFolder.settleLeftovers(in: root)
+      report.failed += left.kept.map {
+        PathRemark(
+          path: $0, remark: "a purge that was killed moved it here and it cannot be moved back")
+      }
+      if left.bytes > 0 {
+        count(left.bytes, files: 0, units: 0, PurgePlan.party(of: scan.container))
+      }
     }
   }
 
