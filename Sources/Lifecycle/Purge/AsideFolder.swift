@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import SandboxModel
 internal import SystemIO
 
@@ -135,7 +136,10 @@ struct AsideFolder: ~Copyable {
     _ moved: ByteString, from aside: borrowing Folder, into root: borrowing Folder
   ) throws {
     let path = try aside.target(of: moved.joined(origin))
-    guard let name = path.lastComponent else { throw SystemError.replaced(moved) }
+    // The app may write here, too: its word leads nowhere outside of the container.
+    guard PathRules.fault(inPath: path) == nil, let name = path.lastComponent else {
+      throw SystemError.replaced(moved)
+    }
     let ladder = PathLadder(root: try root.duplicate())
     try ladder.withFolder(path.components.dropLast()) { parent throws(SystemError) in
       try? parent.removeFolder(name)
