@@ -16,6 +16,10 @@ public struct ModelError: Error, Hashable, Sendable {
     case noApp = "no-app"
     /// Several apps of that name.
     case ambiguousApp = "ambiguous-app"
+    /// A package that is damaged, or no package of an app.
+    case package
+    /// A package that would not be safe to unpack.
+    case unsafePackage = "unsafe-package"
     /// A call to the system failed.
     case system
   }

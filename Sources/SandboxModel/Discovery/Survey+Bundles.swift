@@ -111,21 +111,3 @@ extension Survey {
       .sorted { $0.group < $1.group }
   }
 }
-
-/// How a bundle is laid out (Bundle Programming Guide, Bundle Structures).
-enum BundleShape {
-  /// All at its top, as on iOS.
-  case flat
-  /// In `Contents`, as on macOS.
-  case contents
-
-  static let contentsFolder: ByteString = "Contents"
-
-  /// The folders of its extensions.
-  var extensionFolders: [ByteString] {
-    switch self {
-    case .flat: ["PlugIns", "Extensions"]
-    case .contents: ["Contents/PlugIns", "Contents/Extensions"]
-    }
-  }
-}

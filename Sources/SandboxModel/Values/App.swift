@@ -42,6 +42,18 @@ public struct AppExtension: Hashable, Sendable {
   public let build: ByteString?
   /// Its folder in the bundle's container: `Example.app/PlugIns/Share.appex`.
   public let path: ByteString
+
+  /// Makes an extension.
+  public init(
+    identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
+    build: ByteString? = nil, path: ByteString
+  ) {
+    self.identifier = identifier
+    self.displayName = displayName
+    self.version = version
+    self.build = build
+    self.path = path
+  }
 }
 
 /// That an app belongs to a group, and how that is known.
