@@ -35,13 +35,21 @@ final class StepRunner {
   private func fill(
     _ step: JournalStep, _ source: Int, _ place: borrowing Folder
   ) throws(SystemError) {
-    let (name, staged) = (step.name, step.sourceName ?? step.name)
+    // It gets another name in the same folder, which is open already.
+    if source == step.root { return try move(step, from: place, to: place) }
     try ladder(source).withFolder(step.folder) { from throws(SystemError) in
-      if let present = try place.statusIfPresent(name), present.kind != .directory {
-        return try from.rename(staged, to: name, in: place)
-      }
-      try from.addOpened(staged, to: place, as: name)
+      try move(step, from: from, to: place)
     }
+  }
+
+  private func move(
+    _ step: JournalStep, from: borrowing Folder, to place: borrowing Folder
+  ) throws(SystemError) {
+    let (name, staged) = (step.name, step.sourceName ?? step.name)
+    if let present = try place.statusIfPresent(name), present.kind != .directory {
+      return try from.rename(staged, to: name, in: place)
+    }
+    try from.addOpened(staged, to: place, as: name)
   }
 
   /// Keeps what stands in the place.

@@ -37,13 +37,31 @@ public struct AppChangePlan: Sendable {
     RunningApps.signs(in: scan).map { RunningProcess($0) }
   }
 
+  /// What decided.
+  public var policy: CompiledPolicy { scan.policy }
+
+  /// What a snapshot of the app does not hold, by class, those of the largest class first.
+  public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
+    var sums: [DataClass: EntryTotals] = [:]
+    for entry in scan.containers.flatMap(\.entries) where entry.fate == .leftOut {
+      sums[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
+    }
+    return Self.sorted(sums.filter { $0.value.files > 0 })
+  }
+
   /// Files and bytes by what becomes of them and by class, those of the largest class first.
   public func totals(_ fate: PlannedPath.Fate) -> [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
     for path in containers.flatMap(\.paths) where path.fate == fate {
       sums[path.dataClass, default: EntryTotals()].add(path.totals)
     }
-    return sums.map { (dataClass: $0.key, totals: $0.value) }.sorted {
+    return Self.sorted(sums)
+  }
+
+  private static func sorted(
+    _ sums: [DataClass: EntryTotals]
+  ) -> [(dataClass: DataClass, totals: EntryTotals)] {
+    sums.map { (dataClass: $0.key, totals: $0.value) }.sorted {
       ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
     }
   }

@@ -44,5 +44,7 @@ extension AppChangePlanner {
         planned.foreignLinks.append(PathRemark(path: path, remark: "it leads to '\(before)'"))
       }
     }
+    planned.links.sort { $0.path < $1.path }
+    planned.foreignLinks.sort { $0.path < $1.path }
   }
 }

@@ -89,13 +89,13 @@ struct ContainerFates {
         entry: index, inner: scan.path(index),
         leavesEmptyFolder: entry.status.kind == .directory
           && entry.verdicts.keep.restore == .recreateEmpty)
-    }
+    }.sorted { $0.inner < $1.inner }
   }
 
   /// Whether an entry stays where the app finds it.
   func stays(_ index: Int) -> Bool { fates[index] == .carried || fates[index] == .atRisk }
 
-  /// The topmost paths of one fate and class, in the order of the walk, with what is below them.
+  /// The topmost paths of one fate and class, in the order of their bytes, with what is below them.
   var paths: [PlannedPath] {
     var found: [PlannedPath] = []
     var places = [Int](repeating: 0, count: scan.entries.count)
@@ -121,6 +121,6 @@ struct ContainerFates {
     {
       found.removeFirst()
     }
-    return found
+    return found.sorted { $0.path < $1.path }
   }
 }
