@@ -32,6 +32,9 @@ struct JournalRecord: Hashable, Sendable {
   let subjects: [ByteString]
   /// The logical paths of the containers, in the order in which they come.
   let containers: [ByteString]
+  /// Whether the steps are taken all or none: one that cannot be taken ends the recovery, and the
+  /// journal stays. Else it is named, and those after it are taken.
+  let isWhole: Bool
   /// The container in hand, by its number.
   var inHand = 0
   var state = State.preparing
@@ -41,7 +44,8 @@ struct JournalRecord: Hashable, Sendable {
   var steps: [JournalStep] = []
 
   init(
-    operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString]
+    operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString],
+    isWhole: Bool = false
   ) {
     let digits = time.rfc3339.prefix { $0 != "." && $0 != "Z" }.filter { $0 != "-" && $0 != ":" }
     id = "\(digits)-\(Host.randomHex(bytes: 4))"
@@ -49,6 +53,7 @@ struct JournalRecord: Hashable, Sendable {
     self.time = time
     self.subjects = subjects
     self.containers = containers
+    self.isWhole = isWhole
   }
 }
 
@@ -64,7 +69,7 @@ extension JournalRecord {
       JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
       JSON.Member("subjects", Self.list(subjects)),
       JSON.Member("containers", Self.list(containers)),
-      JSON.Member("in_hand", .integer(Int64(inHand))),
+      JSON.Member("whole", .bool(isWhole)), JSON.Member("in_hand", .integer(Int64(inHand))),
       JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
       JSON.Member("roots", .array(roots.map(\.json))),
     ]).compactBytes
@@ -99,6 +104,7 @@ extension JournalRecord {
     self.time = time
     self.subjects = subjects
     self.containers = containers
+    isWhole = json["whole"]?.bool ?? false
     self.inHand = Int(clamping: inHand)
     self.state = state
     self.staging = staging

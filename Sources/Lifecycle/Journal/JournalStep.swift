@@ -13,6 +13,9 @@ struct JournalStep: Hashable, Sendable {
   var root = 0
   /// The root below which what gets the place is staged; nothing where nothing is to come.
   var source: Int?
+  /// The name under which it is staged, where it is another one: so a container gets another folder by
+  /// a step whose staging place is the old one.
+  var sourceName: ByteString?
   /// The root below which what gives way is kept; nothing where nothing can stand there.
   var kept: Int?
   /// The name under which it is kept, where it is another one.
@@ -28,6 +31,7 @@ extension JournalStep {
     var members = JSON.members(path, named: "path")
     members.append(JSON.Member("in", .integer(Int64(root))))
     if let source { members.append(JSON.Member("from", .integer(Int64(source)))) }
+    if let sourceName { members += JSON.members(sourceName, named: "from_name") }
     if let kept { members.append(JSON.Member("keep", .integer(Int64(kept)))) }
     if let keptName { members += JSON.members(keptName, named: "as") }
     return .object(members)
@@ -41,16 +45,22 @@ extension JournalStep {
     let source = json["from"]?.integer.flatMap { Int(exactly: $0) }
     let kept = json["keep"]?.integer.flatMap { Int(exactly: $0) }
     let name = json.bytes(named: "as")
+    let sourceName = json.bytes(named: "from_name")
     let numbers = [root, source ?? 0, kept ?? 0]
     guard numbers.allSatisfy({ (0..<roots).contains($0) }), source != nil || kept != nil,
       (source == nil) == (json["from"] == nil), (kept == nil) == (json["keep"] == nil),
-      name.map({ $0.isPlain && $0.components.count == 1 }) ?? true
+      [name, sourceName].allSatisfy({ $0.map(\.isName) ?? true }),
+      source != nil || sourceName == nil
     else { return nil }
-    self.init(path: path, root: root, source: source, kept: kept, keptName: name)
+    self.init(
+      path: path, root: root, source: source, sourceName: sourceName, kept: kept, keptName: name)
   }
 }
 
 extension ByteString {
+  /// Whether it is the name of one entry.
+  fileprivate var isName: Bool { isPlain && components.count == 1 }
+
   /// Whether it is a path that leads nowhere but down.
   fileprivate var isPlain: Bool {
     let parts = components

@@ -42,11 +42,11 @@ final class OperationJournal {
     } catch { throw LifecycleError(error) }
   }
 
-  /// Notes that something is going to be staged in a folder for the next container.
-  func prepare(_ container: Int, stagingIn place: ByteString) throws(SystemError) {
+  /// Notes that something is going to be staged in a folder, or several, for the next container.
+  func prepare(_ container: Int, stagingIn places: [ByteString]) throws(SystemError) {
     record.inHand = container
     record.state = .preparing
-    record.staging = [place]
+    record.staging = places
     (record.roots, record.steps) = ([], [])
     try write()
   }

@@ -78,7 +78,7 @@ public struct Recovery {
       do throws(SystemError) {
         if try runner.take(step) { outcome.steps += 1 }
       } catch {
-        if error.endsEverything || error.isLoss { throw error }
+        if error.endsEverything || error.isLoss || record.isWhole { throw error }
         lost.insert(step.path)
         fail(step, record, error.reason, &outcome)
       }

@@ -1,6 +1,7 @@
 internal import SystemIO
 
-/// Takes the steps of an interrupted operation that are left, by folder handles from the roots down.
+/// Takes the steps of an operation that are left, by folder handles from the roots down: all of them, or
+/// after an interruption those that were not taken.
 final class StepRunner {
   private let roots: [JournalRecord.Root]
   private var ladders: [Int: PathLadder] = [:]
@@ -18,7 +19,7 @@ final class StepRunner {
       } ?? false
     }
     let staged = try within(source, above) { from throws(SystemError) in
-      try from.statusIfPresent(name)
+      try from.statusIfPresent(step.sourceName ?? name)
     }
     guard let staged = staged ?? nil else { return false }
     let target = try ladder(step.root)
@@ -34,13 +35,21 @@ final class StepRunner {
   private func fill(
     _ step: JournalStep, _ source: Int, _ place: borrowing Folder
   ) throws(SystemError) {
-    let name = step.name
+    // It gets another name in the same folder, which is open already.
+    if source == step.root { return try move(step, from: place, to: place) }
     try ladder(source).withFolder(step.folder) { from throws(SystemError) in
-      if let present = try place.statusIfPresent(name), present.kind != .directory {
-        return try from.rename(name, to: name, in: place)
-      }
-      try from.addOpened(name, to: place, as: name)
+      try move(step, from: from, to: place)
     }
+  }
+
+  private func move(
+    _ step: JournalStep, from: borrowing Folder, to place: borrowing Folder
+  ) throws(SystemError) {
+    let (name, staged) = (step.name, step.sourceName ?? step.name)
+    if let present = try place.statusIfPresent(name), present.kind != .directory {
+      return try from.rename(staged, to: name, in: place)
+    }
+    try from.addOpened(staged, to: place, as: name)
   }
 
   /// Keeps what stands in the place.

@@ -95,40 +95,14 @@ public struct DeviceRestoreOperation {
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
     scan.containers.removeAll { !merged.contains($0.container.logicalPrefix) }
-    var request = saving
-    request.reason = .preRestore
-    request.scope = scope(of: scan)
-    request.isPart = true
-    request.skipsUnchanged = false
-    let report: BackupReport
-    do {
-      report = try BackupOperation(BackupPlan.make(scan), to: repository, request).run()
-    } catch {
-      throw Self.notSaved(error)
-    }
-    guard let missing = report.unreadable.first else { return report.snapshot }
-    throw LifecycleError(
-      .failed,
-      "cannot save what is there before it is replaced: '\(missing.path)': \(missing.remark)",
-      hint: "'--no-snapshot' restores without saving it")
+    return try SafetySnapshot(
+      in: repository, saving, hint: "'--no-snapshot' restores without saving it"
+    ).save(scan, reason: .preRestore, scope: scope(of: scan))
   }
 
   private func scope(of scan: DeviceScan) -> Scope {
     let apps = Set(scan.containers.compactMap { $0.container.owner?.bytes.utf8 })
     return scan.device.layout == .folder ? .device : .apps(apps.sorted())
-  }
-
-  private static func notSaved(_ error: any Error) -> any Error {
-    if let error = error as? LifecycleError {
-      if error.kind == .interrupted { return error }
-      return LifecycleError(
-        error.kind, "cannot save what is there before it is replaced: \(error.description)",
-        hint: "'--no-snapshot' restores without saving it")
-    }
-    guard let error = error as? StoreError else { return error }
-    return LifecycleError(
-      .failed, "cannot save what is there before it is replaced: \(error.description)",
-      hint: "'--no-snapshot' restores without saving it")
   }
 
   // MARK: - The restore

@@ -18,7 +18,7 @@ final class JournaledPart {
 
   /// Notes that the container is going to be staged in a folder.
   func prepare(in folder: ByteString) throws(SystemError) {
-    try journal.prepare(number, stagingIn: folder)
+    try journal.prepare(number, stagingIn: [folder])
   }
 
   /// The place in the trash for what gives way; nothing where nothing does.

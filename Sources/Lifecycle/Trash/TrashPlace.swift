@@ -44,7 +44,7 @@ final class TrashPlace {
   }
 
   /// Whether what is in one folder can be moved to another: on one volume, and through one mount of it.
-  private static func canMove(
+  static func canMove(
     from probe: borrowing Folder, to folder: borrowing Folder
   ) throws(SystemError) -> Bool {
     let name = ByteString("probe-" + Host.randomHex(bytes: 8))

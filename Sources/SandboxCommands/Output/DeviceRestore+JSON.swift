@@ -46,7 +46,7 @@ extension DeviceRestorePlan {
 }
 
 extension RunningProcess {
-  fileprivate var json: JSON {
+  var json: JSON {
     .object(
       JSON.path(app, named: "app") + [JSON.Member("process", .integer(Int64(process)))]
         + JSON.path(program, named: "program") + JSON.path(file, named: "file"))

@@ -28,8 +28,19 @@ extension Device {
   }
 
   /// A UUID as platforms name containers by: version 4 of RFC 9562, in capitals.
-  static func newUUID() -> ByteString {
-    var digits = Array(Host.randomHex(bytes: 16).uppercased())
+  static func newUUID() -> ByteString { uuid(ofDigits: Host.randomHex(bytes: 16)) }
+
+  /// The UUID of that form that the first 16 of some bytes make; there must be as many.
+  public static func uuid(of bytes: some Sequence<UInt8>) -> ByteString {
+    let digits = bytes.prefix(16).map { byte in
+      let text = String(byte, radix: 16)
+      return byte < 16 ? "0" + text : text
+    }
+    return uuid(ofDigits: digits.joined())
+  }
+
+  private static func uuid(ofDigits hex: String) -> ByteString {
+    var digits = Array(hex.uppercased())
     digits[12] = "4"
     let variant: [Character] = ["8", "9", "A", "B"]
     digits[16] = variant[(digits[16].hexDigitValue ?? 0) % 4]

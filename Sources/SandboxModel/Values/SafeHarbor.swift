@@ -29,10 +29,26 @@ public struct SafeHarbor: Hashable, Sendable {
         let status = try? folder.status()
       else { return nil }
       let logical = ByteString("apps").appending(name)
+      let waiting = containers(folder, logical)
+      // What an app has adopted waits no more.
+      if waiting.isEmpty { return nil }
       return SafeHarbor(
-        app: app.identifier, path: top.appending(name), containers: containers(folder, logical),
-        since: status.modified)
+        app: app.identifier, path: top.appending(name), containers: waiting, since: status.modified)
     }
+  }
+
+  /// Removes the folders of an app in which nothing waits any more; what holds something stays.
+  public static func removeEmpty(of app: ByteString, root: ByteString) {
+    let top = path(for: "apps", root: root)
+    let name = LogicalName(app).component
+    guard let apps = try? Folder.open(path: top), let folder = try? apps.folder(name) else {
+      return
+    }
+    if let extensions = try? folder.folder("extensions") {
+      for own in (try? extensions.names()) ?? [] { try? extensions.removeFolder(own) }
+      try? folder.removeFolder("extensions")
+    }
+    try? apps.removeFolder(name)
   }
 
   private static func containers(_ folder: borrowing Folder, _ path: ByteString) -> [ByteString] {

@@ -1,0 +1,197 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// Install and update: what a package brings takes its place, and the data goes along or stays, as the
+/// policy's `containers` says.
+extension AppChangePlanner {
+  func planExchange(_ plan: inout AppChangePlan) {
+    refuseUnfit(&plan)
+    if let package = request.package { planBundle(package, &plan) }
+    for number in scan.containers.indices where scan.containers[number].container.kind != .bundle {
+      plan.containers.append(planned(number))
+    }
+    if request.package != nil { planMissing(&plan) }
+    anchorLinks(&plan)
+    refuseImmovable(&plan)
+    if plan.isSimulated { plan.commands = PlatformCommands.commands(for: request, on: device) }
+  }
+
+  // MARK: - What forbids it
+
+  private func refuseUnfit(_ plan: inout AppChangePlan) {
+    let isThere = present?.isInstalled ?? false
+    if request.change == .update, !isThere, !plan.isSimulated {
+      plan.refusals.append(
+        Refusal(
+          .notInstalled, "the device has no app '\(request.app)'",
+          hint: "'sandboxctl install' installs an app that is not there"))
+    }
+    if request.change == .install, isThere, !plan.isSimulated {
+      plan.refusals.append(
+        Refusal(
+          .installed, "the app is installed already",
+          hint: "'sandboxctl update' puts another version in its place"))
+    }
+    guard let package = request.package, !plan.isSimulated else { return }
+    let wanted: BundleShape = device.layout == .macOS ? .contents : .flat
+    if package.shape != wanted {
+      let (is_, has) = (package.shape == .contents ? "macOS" : "iOS", device.layout.rawValue)
+      plan.refusals.append(
+        Refusal(.wrongPackage, "the package is laid out for \(is_), the device is of \(has)"))
+    }
+    if package.identifier != request.app {
+      plan.refusals.append(Refusal(.wrongPackage, "the package is of '\(package.identifier)'"))
+    }
+    refuseDowngrade(package, &plan)
+    refuseExtensions(package, &plan)
+  }
+
+  private func refuseDowngrade(_ package: AppPackage, _ plan: inout AppChangePlan) {
+    guard let present, present.isInstalled, !request.allowsDowngrade else { return }
+    let (old, new) = (AppVersion(present), AppVersion(package))
+    guard new.isEarlier(than: old) else { return }
+    plan.refusals.append(
+      Refusal(
+        .downgrade, "the package is of version \(new.text), the device has \(old.text)",
+        hint: "'--allow-downgrade' installs it all the same; its data stays that of the newer one"))
+  }
+
+  /// An extension has the build of its app (Information Property List Key Reference, CFBundleVersion;
+  /// App Extension Programming Guide).
+  private func refuseExtensions(_ package: AppPackage, _ plan: inout AppChangePlan) {
+    for item in package.extensions where item.build != package.build {
+      let (own, its) = (item.build ?? "none", package.build ?? "none")
+      plan.refusals.append(
+        Refusal(
+          .extensions,
+          "its extension '\(item.identifier)' is of build \(own), the app of build \(its)",
+          hint: "build app and extensions together"))
+    }
+  }
+
+  // MARK: - Containers
+
+  private func planBundle(_ package: AppPackage, _ plan: inout AppChangePlan) {
+    let old = scan.containers.indices.first { number in
+      let container = scan.containers[number].container
+      return container.kind == .bundle && container.owner == request.app
+    }
+    let logical =
+      old.map { scan.containers[$0].container.logical }
+      ?? .bundle(LogicalName(request.app.bytes))
+    guard let to = placeOfBundle(package, logical) else {
+      plan.refusals.append(Refusal(.place, "the device has no place for bundles"))
+      return
+    }
+    var planned = PlannedContainer(
+      logical, old == nil ? .make : .replace,
+      from: old.map { scan.containers[$0].container.home }, to: to)
+    planned.scanned = old
+    if let old { planned.paths = ContainerFates(scan.containers[old], all: .replaced).paths }
+    if to != planned.from, isTaken(to) {
+      plan.refusals.append(Refusal(.place, "something is at '\(to)' that is not this app"))
+    }
+    plan.containers.append(planned)
+  }
+
+  private func placeOfBundle(
+    _ package: AppPackage, _ logical: LogicalContainer
+  ) -> ByteString? {
+    if device.layout == .macOS {
+      return device.root.appending("Applications").appending(package.bundleFolder)
+    }
+    return device.place(forNew: logical, uuid: request.uuid(for: logical))?.path
+  }
+
+  private func isTaken(_ path: ByteString) -> Bool {
+    guard let name = path.lastComponent, let parent = try? Folder.open(path: path.parent) else {
+      return false
+    }
+    return (try? parent.statusIfPresent(name)) ?? nil != nil
+  }
+
+  /// What becomes of a container with data.
+  private func planned(_ number: Int) -> PlannedContainer {
+    let found = scan.containers[number]
+    let container = found.container
+    if container.kind == .extension, isGone(container) { return removing(number) }
+    switch terms(container.kind).update ?? .keep {
+    case .keep, .replace: return keeping(number)
+    case .copyRevision:
+      var planned = keeping(number)
+      planned = PlannedContainer(container.logical, .copy, from: container.home, to: nil)
+      planned.scanned = number
+      planned.paths = ContainerFates(keeping: found).paths
+      return planned
+    case .newContainer: return moving(number)
+    }
+  }
+
+  /// Whether the version that comes has not this extension any more, where its platform then removes it.
+  private func isGone(_ container: Container) -> Bool {
+    guard let package = request.package, let identifier = container.identifier,
+      terms(.extension).update == .newContainer, present?.isInstalled ?? false
+    else { return false }
+    return !package.extensions.contains { $0.identifier == identifier }
+  }
+
+  private func moving(_ number: Int) -> PlannedContainer {
+    let found = scan.containers[number]
+    let container = found.container
+    let place = device.place(
+      forNew: container.logical, uuid: request.uuid(for: container.logical))
+    guard request.change == .update, let place else { return keeping(number) }
+    // Beside the one that is there: a rename leads to no other volume.
+    let to = container.absolutePath.parent.appending(place.name)
+    var planned = PlannedContainer(
+      container.logical, .move, from: container.absolutePath, to: to)
+    planned.scanned = number
+    let fates = ContainerFates(
+      found, isStrict: request.isStrict, replaced: MadeMetadata.names(of: device.layout))
+    planned.paths = fates.paths
+    planned.drops = fates.drops
+    return planned
+  }
+
+  /// Containers that the app has not yet: what waits for it, and what its platform makes.
+  private func planMissing(_ plan: inout AppChangePlan) {
+    guard let package = request.package else { return }
+    let app = LogicalName(request.app.bytes)
+    plan.containers += missing(.data(app), package, isMade: device.layout == .coreSimulator)
+    for item in package.extensions {
+      plan.containers += missing(
+        .extension(LogicalName(item.identifier.bytes), of: app), package, isMade: false)
+    }
+    guard device.layout == .coreSimulator else { return }
+    for group in package.groups where group.isKnown {
+      plan.containers += missing(.group(LogicalName(group.group.bytes)), package, isMade: true)
+    }
+  }
+
+  private func missing(
+    _ logical: LogicalContainer, _ package: AppPackage, isMade: Bool
+  ) -> [PlannedContainer] {
+    if device.container(logical) != nil { return [] }
+    guard let place = device.place(forNew: logical, uuid: request.uuid(for: logical)) else {
+      return []
+    }
+    let harbor = SafeHarbor.path(for: logical.prefix, root: device.root)
+    if logical.app != nil, (try? Folder.open(path: harbor)) != nil {
+      return [PlannedContainer(logical, .adopt, from: harbor, to: place.path)]
+    }
+    let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil
+    guard isMade || migration != nil else { return [] }
+    var planned = PlannedContainer(logical, .make, from: nil, to: place.path)
+    planned.migration = migration
+    return [planned]
+  }
+}
+
+extension ByteString {
+  /// The folder that an absolute path lies in.
+  var parent: ByteString {
+    let above = components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+    return ByteString("/").appending(ByteString(above))
+  }
+}

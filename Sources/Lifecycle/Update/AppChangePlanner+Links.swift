@@ -1,0 +1,50 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Links in containers that get another folder: absolute ones that name such a container by UUID or by
+/// its place lead there again afterwards; others stay and are named.
+extension AppChangePlanner {
+  func anchorLinks(_ plan: inout AppChangePlan) {
+    let anchors = LinkAnchors(
+      plan.containers.compactMap { planned in
+        guard let from = planned.from, let to = planned.to else { return nil }
+        let uuid = planned.scanned.flatMap { scan.containers[$0].container.uuid }
+        return LinkAnchors.Anchor(uuid: uuid, from: from, to: to)
+      })
+    for place in plan.containers.indices {
+      let planned = plan.containers[place]
+      guard planned.fate == .move, planned.from != planned.to, let number = planned.scanned else {
+        continue
+      }
+      anchorLinks(of: scan.containers[number], anchors, &plan.containers[place])
+    }
+  }
+
+  private func anchorLinks(
+    of found: ContainerScan, _ anchors: LinkAnchors, _ planned: inout PlannedContainer
+  ) {
+    let dropped = planned.drops.map(\.inner)
+    guard let root = try? Folder.open(path: found.container.absolutePath) else { return }
+    let ladder = PathLadder(root: root)
+    for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
+      let inner = found.path(index)
+      if dropped.contains(where: { inner.isWithin($0) }) { continue }
+      let before = try? ladder.withFolder(inner.components.dropLast()) {
+        folder throws(SystemError) in try folder.target(of: inner.lastComponent ?? "")
+      }
+      guard let before else { continue }
+      let path = found.logicalPath(index)
+      switch anchors.target(of: before) {
+      case .unchanged: break
+      case .own(let after):
+        planned.links.append(
+          PlannedLink(
+            path: path, before: before, after: after, inner: inner, status: entry.status))
+      case .foreign:
+        planned.foreignLinks.append(PathRemark(path: path, remark: "it leads to '\(before)'"))
+      }
+    }
+    planned.links.sort { $0.path < $1.path }
+    planned.foreignLinks.sort { $0.path < $1.path }
+  }
+}

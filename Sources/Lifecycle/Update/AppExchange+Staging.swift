@@ -1,0 +1,230 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// What is staged for each container, and the steps that give it its place.
+extension AppExchange {
+  /// Stages everything; the package's entries come from `source`.
+  ///
+  /// - Returns: what was written of the package.
+  func stage<Source: EntrySource & ~Copyable>(
+    _ source: inout Source, isStopping: @escaping @Sendable () -> Bool
+  ) throws -> PackageSize {
+    var written = PackageSize()
+    for (number, planned) in plan.containers.enumerated() {
+      switch planned.fate {
+      case .keep, .copy: break
+      case .move: try stageMove(planned, number)
+      case .adopt: try stageAdoption(planned)
+      case .remove: try stageRemoval(planned, number)
+      case .replace, .make:
+        if planned.logical.kind == .bundle, let package = plan.request.package, let to = planned.to
+        {
+          let target = try makeTarget(of: planned, at: to)
+          var writer = try PackageWriter(into: target, isStopping: isStopping)
+          try writer.write(&source, of: package)
+          written = writer.written
+          try stageBundle(planned, number)
+        } else {
+          try stageNew(planned)
+        }
+      }
+    }
+    return written
+  }
+
+  // MARK: - Bundles
+
+  /// The folder to which the package is written: the bundle's container, made here, or where bundles lie
+  /// beside each other what is staged for them.
+  private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Folder {
+    let place = try place(around: to)
+    guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
+      return try place.staging.tree.duplicate()
+    }
+    try place.staging.tree.createFolder(name, permissions: 0o755)
+    let container = try place.staging.tree.folder(name)
+    try container.setPermissions(0o755)
+    try write(metadata(of: planned, at: to), into: container, like: nil)
+    return container
+  }
+
+  private func stageBundle(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let to = planned.to, let name = to.lastComponent else { return }
+    let place = try place(around: to)
+    if let from = planned.from, let old = from.lastComponent {
+      let before = try self.place(around: from)
+      let isNamed = plan.device.layout == .coreSimulator
+      let trash = try trash(for: isNamed ? planned.path.above : planned.path, from: before)
+      let kept = isNamed ? planned.path.lastComponent : nil
+      // The new one comes in the next moment.
+      add(JournalStep(path: old, root: try root(before.folder), kept: trash, keptName: kept))
+      note(0, of: number, under: trash, at: kept ?? "")
+    }
+    add(
+      JournalStep(
+        path: name, root: try root(place.folder), source: try root(place.staging.tree)))
+  }
+
+  // MARK: - Data
+
+  private func stageMove(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let from = planned.from, let to = planned.to, let name = to.lastComponent,
+      let scanned = planned.scanned, let root = plan.scan.containers[scanned].entries.first
+    else { return }
+    let place = try place(around: to)
+    let parent = try self.root(place.folder)
+    add(JournalStep(path: name, root: parent, source: parent, sourceName: from.lastComponent))
+    let container = self.root(to, inode: root.status.identity.inode)
+    try place.staging.tree.createFolder(name, permissions: 0o700)
+    let staged = try place.staging.tree.folder(name)
+    try stageMetadata(planned, in: staged, container, place)
+    try stageLinks(planned, in: staged, container, place)
+    for drop in planned.drops {
+      let trash = try trash(for: planned.path, from: place)
+      if drop.leavesEmptyFolder {
+        try stageEmpty(drop, plan.scan.containers[scanned].entries[drop.entry].status, in: staged)
+      }
+      add(
+        JournalStep(
+          path: drop.inner, root: container,
+          source: drop.leavesEmptyFolder ? try self.root(staged) : nil, kept: trash))
+      note(drop.entry, of: number, under: trash, at: drop.inner)
+    }
+  }
+
+  private func stageMetadata(
+    _ planned: PlannedContainer, in staged: borrowing Folder, _ container: Int, _ place: StagedPlace
+  ) throws {
+    guard let to = planned.to, let from = planned.from else { return }
+    let files = try metadata(of: planned, at: to)
+    if files.isEmpty { return }
+    let old = try Folder.open(path: from)
+    for (name, bytes) in files {
+      let status = try old.statusIfPresent(name)
+      try write([name: bytes], into: staged, like: status)
+      let kept = status == nil ? nil : try trash(for: planned.path, from: place)
+      add(JournalStep(path: name, root: container, source: try root(staged), kept: kept))
+    }
+  }
+
+  private func stageLinks(
+    _ planned: PlannedContainer, in staged: borrowing Folder, _ container: Int, _ place: StagedPlace
+  ) throws {
+    if planned.links.isEmpty { return }
+    let ladder = PathLadder(root: try staged.duplicate())
+    let trash = try trash(for: planned.path, from: place)
+    for link in planned.links {
+      let name = link.inner.lastComponent ?? ""
+      try ladder.withFolder(Array(link.inner.components.dropLast()), making: true) {
+        folder throws(SystemError) in
+        try folder.createLink(name, to: link.after)
+        try? folder.setOwner(user: link.status.user, group: link.status.group, of: name)
+        try folder.setModified(link.status.modified, of: name)
+      }
+      add(
+        JournalStep(path: link.inner, root: container, source: try root(staged), kept: trash))
+    }
+  }
+
+  private func stageEmpty(
+    _ drop: PlannedDrop, _ status: FileStatus, in staged: borrowing Folder
+  ) throws(SystemError) {
+    let ladder = PathLadder(root: try staged.duplicate())
+    try ladder.withFolder(drop.inner.components, making: true) { folder throws(SystemError) in
+      try? folder.setOwner(user: status.user, group: status.group)
+      try folder.setPermissions(status.permissions)
+    }
+  }
+
+  private func stageAdoption(_ planned: PlannedContainer) throws {
+    guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
+    let place = try place(around: to)
+    let harbor = try Folder.open(path: from.parent)
+    guard try TrashPlace.canMove(from: place.staging.tree, to: harbor) else {
+      throw LifecycleError(
+        .failed,
+        "cannot \(plan.request.change.rawValue) '\(plan.request.app)': what waits for it at "
+          + "'\(from)' lies on another volume than '\(to)'",
+        hint: "move it to a folder on that volume and link to it from there, or restore it again")
+    }
+    add(
+      JournalStep(
+        path: name, root: try root(place.folder), source: try root(harbor),
+        sourceName: from.lastComponent))
+    let container = root(to, inode: try Folder.open(path: from).status().identity.inode)
+    try place.staging.tree.createFolder(name, permissions: 0o700)
+    let staged = try place.staging.tree.folder(name)
+    try stageMetadata(planned, in: staged, container, place)
+  }
+
+  private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
+    guard let from = planned.from, let name = from.lastComponent else { return }
+    let place = try place(around: from)
+    let trash = try trash(for: planned.path.above, from: place)
+    let kept = planned.path.lastComponent
+    add(JournalStep(path: name, root: try root(place.folder), kept: trash, keptName: kept))
+    note(0, of: number, under: trash, at: kept ?? name)
+  }
+
+  /// The folders that the platform makes in a new data container (File System Programming Guide, iOS
+  /// Standard Directories).
+  private static let standard: [ByteString] = [
+    "Documents", "Library/Caches", "Library/Preferences", "tmp",
+  ]
+
+  private func stageNew(_ planned: PlannedContainer) throws {
+    guard let to = planned.to, let name = to.lastComponent else { return }
+    let place = try place(around: to)
+    try place.staging.tree.createFolder(name, permissions: 0o755)
+    let staged = try place.staging.tree.folder(name)
+    for inner in planned.logical.kind == .data ? Self.standard : [] {
+      let ladder = PathLadder(root: try staged.duplicate())
+      for depth in 1...inner.components.count {
+        try ladder.withFolder(Array(inner.components.prefix(depth)), making: true) {
+          folder throws(SystemError) in try folder.setPermissions(0o755)
+        }
+      }
+    }
+    try staged.setPermissions(0o755)
+    try write(metadata(of: planned, at: to), into: staged, like: nil)
+    add(
+      JournalStep(
+        path: name, root: try root(place.folder), source: try root(place.staging.tree)))
+  }
+
+  // MARK: - Metadata
+
+  private func metadata(
+    of planned: PlannedContainer, at to: ByteString
+  ) throws -> [ByteString: [UInt8]] {
+    var stored: [UInt8]?
+    if let from = planned.from, let old = try? Folder.open(path: from) {
+      for name in MadeMetadata.names(of: plan.device.layout) {
+        stored = (try? old.file(name).readAll(limit: 1 << 20)) ?? nil
+      }
+    }
+    return try MadeMetadata.files(
+      of: planned.logical.kind, identifier: planned.logical.name.identifier,
+      uuid: to.lastComponent ?? "", layout: plan.device.layout, stored: stored,
+      isSameFolder: planned.from == to)
+  }
+
+  private func write(
+    _ files: [ByteString: [UInt8]], into folder: borrowing Folder, like status: FileStatus?
+  ) throws(SystemError) {
+    for (name, bytes) in files {
+      let file = try folder.create(name, permissions: 0o600)
+      try file.write(bytes)
+      if let status { try? file.setOwner(user: status.user, group: status.group) }
+      try file.setPermissions(status?.permissions ?? 0o644)
+      try file.close()
+    }
+  }
+}
+
+extension ByteString {
+  /// A relative path without its last component.
+  var above: ByteString {
+    ByteString(components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+}

@@ -1,0 +1,180 @@
+internal import SandboxModel
+internal import SystemIO
+
+// How an app's containers change together. All that is new (the bundle, the containers' metadata, links
+// that lead elsewhere now) is staged beside the places that it gets, synced, and verified. Then the
+// journal says by which renames everything gets its place, and they are taken: a container gets another
+// folder by one rename of its own folder, so its data is never in two containers, nothing in it is copied
+// or left behind, and how much it is does not matter. What goes is renamed into the trash.
+//
+// Until the journal says so the device is as it was; from then on every way ends with the device as
+// planned: the renames that are left are taken by whoever comes next (docs/journal.md).
+
+/// What an operation on an app stages, and the steps by which it gets its place.
+final class AppExchange {
+  let plan: AppChangePlan
+  let journal: OperationJournal
+  private var places: [ByteString: StagedPlace] = [:]
+  private(set) var roots: [JournalRecord.Root] = []
+  private(set) var steps: [JournalStep] = []
+  /// What goes to the trash: the planned container, the entry of its scan, and where it lies then.
+  private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
+  /// What could not be staged and is not needed, as data outside that an app's migration names.
+  var remarks: [PathRemark] = []
+  private var trashes: [ByteString: TrashPlace] = [:]
+
+  /// A folder in which steps work, with what is staged for it.
+  final class StagedPlace {
+    let folder: Folder
+    let staging: StagingFolder
+
+    init(_ path: ByteString) throws(SystemError) {
+      folder = try Folder.open(path: path)
+      staging = try StagingFolder.make(in: folder)
+    }
+  }
+
+  init(_ plan: AppChangePlan, _ journal: OperationJournal) {
+    self.plan = plan
+    self.journal = journal
+  }
+
+  var hasTrash: Bool { !trashes.isEmpty }
+
+  /// Notes where something will be staged, and makes the folders for it.
+  func prepare() throws(SystemError) {
+    let changing = plan.containers.filter { $0.fate != .keep && $0.fate != .copy }
+    let folders = Set(changing.flatMap { [$0.to?.parent, $0.from?.parent].compactMap { $0 } })
+      .filter { !$0.isWithin(plan.device.root.appending(OwnNames.folder)) }.sorted()
+    for folder in folders { _ = try Folder.make(path: folder, permissions: 0o755) }
+    try journal.prepare(0, stagingIn: folders)
+    for folder in folders { places[folder] = try StagedPlace(folder) }
+  }
+
+  /// The folder that a path lies in, with what is staged for it.
+  func place(around path: ByteString) throws(SystemError) -> StagedPlace {
+    guard let place = places[path.parent] else { throw SystemError.replaced(path) }
+    return place
+  }
+
+  // MARK: - Steps
+
+  /// The number of a root, which a step names.
+  func root(_ path: ByteString, inode: UInt64?) -> Int {
+    let root = JournalRecord.Root(path: path, inode: inode)
+    if let number = roots.firstIndex(of: root) { return number }
+    roots.append(root)
+    return roots.count - 1
+  }
+
+  /// The root of a folder that is there.
+  func root(_ folder: borrowing Folder) throws(SystemError) -> Int {
+    root(folder.path, inode: try folder.status().identity.inode)
+  }
+
+  func add(_ step: JournalStep) { steps.append(step) }
+
+  /// The root of the trash for a container, by its logical path, or that of what is above it.
+  func trash(for logical: ByteString, from place: StagedPlace) throws(SystemError) -> Int {
+    let known = trashes[logical]
+    let trash: TrashPlace
+    if let known {
+      trash = known
+    } else {
+      trash = try TrashPlace(
+        of: journal.record, for: logical, in: place.folder, probing: place.staging.tree,
+        root: plan.device.root)
+    }
+    trashes[logical] = trash
+    return root(trash.path, inode: nil)
+  }
+
+  /// Notes what will lie in the trash, so that it can be looked at again there.
+  func note(_ entry: Int, of container: Int, under root: Int, at path: ByteString) {
+    kept.append((container, entry, roots[root].path.appending(path)))
+  }
+
+  // MARK: - Carrying out
+
+  /// Makes durable what the steps will move, and sees that everything is where the plan found it.
+  func sync() throws {
+    for place in places.values { try place.folder.syncVolume() }
+    try requireAsPlanned()
+  }
+
+  /// Takes all steps, which the journal has by then: from here on nothing is taken back.
+  ///
+  /// - Returns: how long the renames took, in seconds.
+  func run() throws -> Double {
+    do throws(SystemError) {
+      try journal.move(steps, below: roots)
+    } catch { throw unfinished(error) }
+    let start = Host.monotonicSeconds()
+    do throws(SystemError) {
+      let runner = StepRunner(roots)
+      for step in steps { _ = try runner.take(step) }
+    } catch { throw unfinished(error) }
+    return Host.monotonicSeconds() - start
+  }
+
+  /// Makes it durable and removes what is left of the staging.
+  func finish() throws(LifecycleError) {
+    do throws(SystemError) {
+      for place in places.values { try place.folder.syncVolume() }
+      for place in places.values { try place.staging.remove() }
+    } catch { throw unfinished(error) }
+  }
+
+  /// Moves to the trash what came under the old folder's name after the exchange, as from a program that
+  /// makes the folders of a path that it remembers.
+  func removeLeftovers() -> [PathRemark] {
+    var found: [PathRemark] = []
+    for planned in plan.containers where planned.fate == .move || planned.fate == .remove {
+      guard let from = planned.from, let name = from.lastComponent, planned.to != from,
+        let place = try? place(around: from),
+        (try? place.folder.statusIfPresent(name)) ?? nil != nil
+      else { continue }
+      var remark = "it was made anew at '\(from)', and is in the trash"
+      do {
+        let trash = try Folder.make(
+          path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
+        try place.folder.keep(name, in: trash, as: name, leaving: true)
+      } catch { remark = "it was made anew at '\(from)', and stays there: \(error)" }
+      found.append(PathRemark(path: planned.path, remark: remark))
+    }
+    return found
+  }
+
+  /// Removes what is staged, when no step was taken or noted.
+  func abandon() { for place in places.values { try? place.staging.remove() } }
+
+  private func unfinished(_ error: SystemError) -> LifecycleError {
+    LifecycleError(
+      .failed,
+      "cannot finish the \(plan.request.change.rawValue) of '\(plan.request.app)': "
+        + error.description,
+      hint: "'sandboxctl recover' finishes it or takes it back; nothing is lost")
+  }
+
+  /// Refuses when a container is not the one that the plan is of: an app may have been removed or
+  /// installed since.
+  private func requireAsPlanned() throws {
+    for planned in plan.containers where planned.fate != .keep {
+      guard let number = planned.scanned, let from = planned.from, let name = from.lastComponent,
+        let status = plan.scan.containers[number].entries.first?.status
+      else { continue }
+      let container = plan.scan.containers[number].container
+      let (parent, own) =
+        container.member == nil
+        ? (from.parent, name) : (from.parent.parent, from.parent.lastComponent ?? "")
+      let now = try Folder.open(path: parent).statusIfPresent(own)
+      guard now?.identity == status.identity else {
+        throw LifecycleError(
+          .failed,
+          "cannot \(plan.request.change.rawValue) '\(plan.request.app)': '\(planned.path)' is another "
+            + "folder than when it was looked at",
+          hint: "something else changed the app meanwhile: try again")
+      }
+    }
+  }
+}

@@ -1,0 +1,126 @@
+internal import DatabaseCapture
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// What becomes of each entry of a container whose data an app keeps: by the policy's `update`, but for
+/// what nobody can make again, which never goes because of `discard`.
+///
+/// A folder in which something stays, stays; so does what could not be looked at, what another volume is
+/// mounted on, and a database with its log as one.
+struct ContainerFates {
+  private let scan: ContainerScan
+  private var fates: [PlannedPath.Fate]
+
+  /// Decides.
+  ///
+  /// - Parameters:
+  ///   - isStrict: whether what may vanish goes.
+  ///   - replaced: the names at the container's root that are written anew.
+  init(_ scan: ContainerScan, isStrict: Bool, replaced: [ByteString] = []) {
+    self.scan = scan
+    fates = scan.entries.map { Self.fate($0, isStrict: isStrict) }
+    for index in scan.entries.first?.children ?? 0..<0
+    where replaced.contains(scan.name(index)) && scan.entries[index].status.kind == .file {
+      fates[index] = .replaced
+    }
+    for index in scan.ownFolders { fates[index] = .carried }
+    keepDatabasesWhole()
+    keepFolders()
+  }
+
+  /// Leaves everything where it is.
+  init(keeping scan: ContainerScan) {
+    self.scan = scan
+    fates = [PlannedPath.Fate](repeating: .carried, count: scan.entries.count)
+  }
+
+  /// Lets everything go, or gives way to something new.
+  init(_ scan: ContainerScan, all fate: PlannedPath.Fate) {
+    self.scan = scan
+    fates = [PlannedPath.Fate](repeating: fate, count: scan.entries.count)
+  }
+
+  private static func fate(_ entry: ScannedEntry, isStrict: Bool) -> PlannedPath.Fate {
+    // What is in it is not known.
+    if entry.isUnreadable || entry.status.isMountPoint { return .atRisk }
+    let verdict = entry.verdicts.keep
+    switch verdict.update {
+    case .preserve, .replace: return .carried
+    case .mayVanish: return isStrict ? .dropped : .atRisk
+    case .discard: return verdict.dataClass.isPrecious ? .atRisk : .dropped
+    }
+  }
+
+  /// One decision for a database and its log: who stays keeps the other.
+  private mutating func keepDatabasesWhole() {
+    guard fates.contains(.dropped) else { return }
+    for (index, entry) in scan.entries.enumerated() where entry.status.kind == .file && index > 0 {
+      let name = scan.name(index)
+      for suffix in Self.suffixes where name.bytes.suffix(suffix.count).elementsEqual(suffix) {
+        let base = ByteString(name.bytes.dropLast(suffix.count))
+        let siblings = scan.entries[Int(entry.parent)].children
+        guard let database = siblings.first(where: { scan.name($0) == base }) else { continue }
+        if (fates[index] == .dropped) != (fates[database] == .dropped) {
+          fates[fates[index] == .dropped ? index : database] = .atRisk
+        }
+      }
+    }
+  }
+
+  private static let suffixes = [DatabaseMember.log, .journal].map(\.suffix)
+
+  /// A folder stays for what stays in it.
+  private mutating func keepFolders() {
+    for index in scan.entries.indices.reversed() where index > 0 && fates[index] != .dropped {
+      let parent = Int(scan.entries[index].parent)
+      if fates[parent] == .dropped { fates[parent] = .atRisk }
+    }
+    if !fates.isEmpty { fates[0] = .carried }
+  }
+
+  /// The topmost of what goes.
+  var drops: [PlannedDrop] {
+    scan.entries.indices.compactMap { index in
+      guard index > 0, fates[index] == .dropped else { return nil }
+      let entry = scan.entries[index]
+      guard fates[Int(entry.parent)] != .dropped else { return nil }
+      return PlannedDrop(
+        entry: index, inner: scan.path(index),
+        leavesEmptyFolder: entry.status.kind == .directory
+          && entry.verdicts.keep.restore == .recreateEmpty)
+    }.sorted { $0.inner < $1.inner }
+  }
+
+  /// Whether an entry stays where the app finds it.
+  func stays(_ index: Int) -> Bool { fates[index] == .carried || fates[index] == .atRisk }
+
+  /// The topmost paths of one fate and class, in the order of their bytes, with what is below them.
+  var paths: [PlannedPath] {
+    var found: [PlannedPath] = []
+    var places = [Int](repeating: 0, count: scan.entries.count)
+    for (index, entry) in scan.entries.enumerated() {
+      let dataClass = entry.verdicts.keep.dataClass
+      if entry.parent != 0 || scan.ownFolders.contains(index) {
+        let above = places[Int(entry.parent)]
+        if scan.ownFolders.contains(index)
+          || found[above].fate == fates[index] && found[above].dataClass == dataClass
+        {
+          places[index] = above
+          if !scan.ownFolders.contains(index) { found[above].totals.add(entry.status) }
+          continue
+        }
+      }
+      places[index] = found.count
+      found.append(
+        PlannedPath(path: scan.logicalPath(index), fate: fates[index], dataClass: dataClass))
+      found[places[index]].totals.add(entry.status)
+    }
+    // The root by itself is no data of the app.
+    if let first = found.first, first.path == scan.container.logicalPrefix, first.totals.files == 0
+    {
+      found.removeFirst()
+    }
+    return found.sorted { $0.path < $1.path }
+  }
+}

@@ -1,0 +1,89 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Writes an app's package into a folder where nobody looks yet, and holds what came against what the
+/// package said of itself.
+struct PackageWriter {
+  private let ladder: PathLadder
+  private let isStopping: @Sendable () -> Bool
+  private var folders: [PackageEntry] = []
+  private(set) var written = PackageSize()
+  private var buffer = [UInt8](repeating: 0, count: 1 << 18)
+
+  /// Prepares to write below a folder.
+  init(
+    into folder: borrowing Folder, isStopping: @escaping @Sendable () -> Bool
+  ) throws(SystemError) {
+    ladder = PathLadder(root: try folder.duplicate())
+    self.isStopping = isStopping
+  }
+
+  /// Writes everything.
+  ///
+  /// - Throws: `ModelError` for a package that is damaged, `SystemError`, `LifecycleError` where it was
+  ///   asked to stop or another number of entries or bytes came than the package told.
+  mutating func write<Source: EntrySource & ~Copyable>(
+    _ source: inout Source, of package: AppPackage
+  ) throws {
+    while let entry = try source.next() {
+      if isStopping() {
+        throw LifecycleError(.interrupted, "interrupted: the device is as it was before")
+      }
+      try write(entry, &source)
+      written.entries += 1
+    }
+    // The deepest first: what is made in a folder moves its time.
+    for folder in folders.reversed() {
+      let path = folder.path.components
+      try ladder.withFolder(path) { place throws(SystemError) in
+        try place.setPermissions(folder.permissions)
+        try place.setModified(folder.modified)
+      }
+    }
+    guard written == package.size else {
+      throw LifecycleError(
+        .failed,
+        "cannot unpack '\(package.origin.path)': \(written.entries) entries with \(written.bytes) "
+          + "bytes came out of it, and it had \(package.size.entries) with \(package.size.bytes)",
+        hint: "it was changed meanwhile: try again")
+    }
+  }
+
+  private mutating func write<Source: EntrySource & ~Copyable>(
+    _ entry: PackageEntry, _ source: inout Source
+  ) throws {
+    let name = entry.path.lastComponent ?? ""
+    let above = Array(entry.path.components.dropLast())
+    switch entry.kind {
+    case .folder:
+      folders.append(entry)
+      try ladder.withFolder(above) { place throws(SystemError) in
+        try place.createFolder(name, permissions: 0o700)
+      }
+    case .link(let target):
+      try ladder.withFolder(above) { place throws(SystemError) in
+        try place.createLink(name, to: target)
+        try place.setModified(entry.modified, of: name)
+      }
+    case .file:
+      let file = try ladder.withFolder(above) { place throws(SystemError) in
+        try place.create(name, permissions: 0o600)
+      }
+      while true {
+        let count = try source.read(into: &buffer)
+        if count == 0 { break }
+        try file.write(count == buffer.count ? buffer : Array(buffer[..<count]))
+        written.bytes += UInt64(count)
+      }
+      try file.setPermissions(entry.permissions)
+      try file.setModified(entry.modified)
+      try file.close()
+    }
+  }
+}
+
+/// The package of an operation that installs nothing.
+struct NoPackage: EntrySource {
+  mutating func next() throws(ModelError) -> PackageEntry? { nil }
+  mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int { 0 }
+}

@@ -1,0 +1,62 @@
+internal import SystemIO
+
+/// What is in something that went and was not there, or was another thing, when the plan was made: an
+/// app or a helper of it wrote it in between. It is compared once it lies in the trash, where nobody
+/// writes any more.
+struct Unplanned: WalkVisitor {
+  private let known: [ByteString: FileStatus]
+  private var found: [PathRemark] = []
+  private let logical: ByteString
+
+  /// Looks at what was kept of an entry of a scan and all below it.
+  ///
+  /// - Parameter path: where it lies now.
+  static func find(
+    _ scan: ContainerScan, below entry: Int, at path: ByteString
+  ) -> [PathRemark] {
+    let logical = scan.logicalPath(entry)
+    guard let folder = try? Folder.open(path: path) else { return [] }
+    var visitor = Unplanned(scan, entry, logical)
+    var walk = Walk(folder)
+    walk.run(&visitor, state: ByteString(""))
+    return visitor.found.sorted { $0.path < $1.path }
+  }
+
+  private init(_ scan: ContainerScan, _ entry: Int, _ logical: ByteString) {
+    self.logical = logical
+    let top = scan.path(entry)
+    var known: [ByteString: FileStatus] = [:]
+    for (index, entry) in scan.entries.enumerated() {
+      let path = scan.path(index)
+      guard path.isWithin(top) else { continue }
+      known[ByteString(path.bytes.dropFirst(top.count).drop { $0 == UInt8(ascii: "/") })] =
+        entry.status
+    }
+    self.known = known
+  }
+
+  mutating func visit(
+    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: ByteString,
+    descent: inout WalkDescent<ByteString>
+  ) {
+    for (index, entry) in batch.entries.enumerated() {
+      let path = state.appending(batch.name(entry))
+      if entry.status.kind == .directory { descent.enter(index, with: path) }
+      guard let before = known[path] else {
+        found.append(PathRemark(path: logical.appending(path), remark: "it came after the plan"))
+        continue
+      }
+      if entry.status.kind == .file,
+        before.size != entry.status.size || before.modified != entry.status.modified
+      {
+        found.append(
+          PathRemark(path: logical.appending(path), remark: "it was written after the plan"))
+      }
+    }
+  }
+
+  mutating func failed(_ problem: WalkProblem, state: ByteString) {
+    found.append(
+      PathRemark(path: logical.appending(problem.path), remark: problem.error.reason))
+  }
+}

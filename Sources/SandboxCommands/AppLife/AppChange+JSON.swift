@@ -1,0 +1,112 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+extension AppChangePlan {
+  /// The plan as `--dry-run --json` tells it.
+  var json: JSON {
+    .object(head + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
+  }
+
+  /// What the plan and the report tell.
+  fileprivate var head: [JSON.Member] {
+    [
+      JSON.Member("operation", .string(request.change.rawValue)),
+      JSON.Member("device", .string(device.identity.description)),
+      JSON.Member("layout", .string(device.layout.rawValue)),
+    ] + JSON.path(device.root, named: "root") + [
+      JSON.Member("policy", .string(policy.name)),
+      JSON.Member("policy_digest", .string(policy.digest.hex)),
+    ] + JSON.path(request.app.bytes, named: "app") + [
+      JSON.Member("from", present.map { version($0.isInstalled, $0.version, $0.build) } ?? .null),
+      JSON.Member("to", request.package.map { version(true, $0.version, $0.build) } ?? .null),
+      JSON.Member("strict", .bool(request.isStrict)),
+      JSON.Member("simulated", .bool(isSimulated)),
+      JSON.Member("commands", .array(commands.map { .string($0) })),
+      JSON.Member("refusals", .array(refusals.map(\.json))),
+      JSON.Member("containers", .array(containers.map(\.json))),
+      JSON.Member("carried", Self.json(totals(.carried))),
+      JSON.Member("at_risk", Self.json(totals(.atRisk))),
+      JSON.Member("dropped", Self.json(totals(.dropped))),
+      JSON.Member("replaced", Self.json(totals(.replaced))),
+      JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
+      JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
+      JSON.Member("notes", .array(notes.map(\.json))),
+    ]
+  }
+
+  private func version(_ isInstalled: Bool, _ version: ByteString?, _ build: ByteString?) -> JSON {
+    [
+      "installed": .bool(isInstalled),
+      "version": version.map { .string($0.description) } ?? .null,
+      "build": build.map { .string($0.description) } ?? .null,
+    ]
+  }
+
+  private static func json(_ sums: [(dataClass: DataClass, totals: EntryTotals)]) -> JSON {
+    .object(sums.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) })
+  }
+}
+
+extension AppChangeReport {
+  /// The report as `--json` tells it.
+  func json(_ plan: AppChangePlan) -> JSON {
+    .object(
+      plan.head + [
+        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
+        JSON.Member("trash", trash.map { .string($0) } ?? .null),
+        JSON.Member("unplanned", .array(unplanned.map(\.json))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("written_entries", .integer(Int64(written.entries))),
+        JSON.Member("written_bytes", .integer(Int64(clamping: written.bytes))),
+        JSON.Member("exchange_seconds", .double(exchangeSeconds)),
+        JSON.Member("seconds", .double(seconds)),
+      ])
+  }
+}
+
+extension Refusal {
+  fileprivate var json: JSON {
+    [
+      "code": .string(code.rawValue), "reason": .string(reason),
+      "hint": hint.map { .string($0) } ?? .null,
+    ]
+  }
+}
+
+extension PlannedContainer {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + [
+        JSON.Member("kind", .string(logical.kind.rawValue)),
+        JSON.Member("fate", .string(fate.rawValue)),
+      ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
+        + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
+          JSON.Member("paths", .array(paths.map(\.json))),
+          JSON.Member("links", .array(links.map(\.json))),
+          JSON.Member("foreign_links", .array(foreignLinks.map(\.json))),
+        ])
+  }
+}
+
+extension PlannedPath {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + [
+        JSON.Member("fate", .string(fate.rawValue)),
+        JSON.Member("class", .string(dataClass.rawValue)),
+        JSON.Member("files", .integer(Int64(totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+      ])
+  }
+}
+
+extension PlannedLink {
+  fileprivate var json: JSON {
+    .object(
+      JSON.path(path) + JSON.path(before, named: "before") + JSON.path(after, named: "after"))
+  }
+}

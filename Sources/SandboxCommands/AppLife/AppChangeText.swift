@@ -1,0 +1,124 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Lifecycle
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// What a person is told of what becomes of an app: the same for all commands that install, replace and
+/// remove apps.
+struct AppChangeText {
+  private let plan: AppChangePlan
+  private let console: Console
+  private let isQuiet: Bool
+
+  init(_ plan: AppChangePlan, _ console: Console, isQuiet: Bool) {
+    (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
+  }
+
+  /// Says what would be done.
+  func tell() throws {
+    try head()
+    try containers()
+    try sums(drops: "would go to the trash", carries: "would stay with the app")
+    for process in plan.runningProcesses() where !plan.isSimulated {
+      let end =
+        plan.request.isForced ? "'--force' goes on all the same" : "without '--force' it is refused"
+      console.warning("\(process.text): \(end)")
+    }
+    for refusal in plan.refusals {
+      let hint = refusal.hint.map { "; \($0)" } ?? ""
+      console.warning("it would be refused: \(refusal.reason)\(hint)")
+    }
+    for command in plan.commands { try console.result("to do it: \(command)") }
+  }
+
+  /// Says what was done.
+  func report(_ report: AppChangeReport) throws {
+    for remark in report.unplanned {
+      console.warning("not in the plan: \(remark.path): \(remark.remark); it is in the trash")
+    }
+    for remark in report.failed { console.warning("not done: \(remark.path): \(remark.remark)") }
+    if isQuiet { return }
+    if let saved = report.saved {
+      try console.result("saved what was there: snapshot \(saved.id.hex.prefix(8))")
+    }
+    try head()
+    try containers()
+    try sums(drops: "went to the trash", carries: "stayed with the app")
+    if let trash = report.trash {
+      try console.result(
+        "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
+    }
+    try console.result(
+      "done in \(Times.duration(report.seconds)), the exchange in "
+        + Times.duration(report.exchangeSeconds))
+  }
+
+  private func head() throws {
+    let app = plan.request.app
+    let before = plan.present.flatMap { $0.isInstalled ? text($0.version, $0.build) : nil }
+    let after = plan.request.package.map { text($0.version, $0.build) }
+    let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
+    let way = plan.isSimulated ? " (told only: \(plan.device.layout.rawValue) does it itself)" : ""
+    try console.result(
+      "\(plan.request.change.rawValue)  \(app)\(versions.isEmpty ? "" : "  " + versions)\(way)")
+  }
+
+  private func text(_ version: ByteString?, _ build: ByteString?) -> String {
+    let build = build.map { " (\($0))" } ?? ""
+    return (version?.description ?? "?") + build
+  }
+
+  private func containers() throws {
+    for container in plan.containers {
+      let to = container.to.map { " -> \($0)" } ?? ""
+      let place = container.fate == .keep ? "" : to
+      try console.result("\(container.fate.rawValue)  \(container.path)\(place)")
+      for path in container.paths where container.logical.kind != .bundle {
+        try console.result(
+          "  \(path.fate.words)  \(path.path)  \(path.dataClass.rawValue), "
+            + "\(Sizes.count(path.totals.files, "file")), \(Sizes.text(path.totals.bytes))")
+      }
+      for link in container.links {
+        try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
+      }
+      for link in container.foreignLinks {
+        console.note("\(link.path): \(link.remark), which is in no container that moves")
+      }
+    }
+    for note in plan.notes { console.note("\(note.path): \(note.remark)") }
+  }
+
+  private func sums(drops: String, carries: String) throws {
+    try sum(plan.totals(.carried), carries)
+    try sum(plan.totals(.atRisk), carries + ", which the platform does not promise")
+    try sum(plan.totals(.dropped), drops)
+    if plan.request.savesFirst, !plan.isSimulated {
+      try sum(plan.notHeldTotals, "not held by the snapshot")
+    }
+  }
+
+  private func sum(
+    _ sums: [(dataClass: DataClass, totals: EntryTotals)], _ what: String
+  ) throws {
+    if sums.isEmpty { return }
+    let all = sums.reduce(into: EntryTotals()) { $0.add($1.totals) }
+    let parts = sums.map { "\($0.dataClass.rawValue) \(Sizes.text($0.totals.bytes))" }
+    try console.result(
+      "\(what): \(Sizes.text(all.bytes)) in \(Sizes.count(all.files, "file")) "
+        + "(\(parts.joined(separator: ", ")))")
+  }
+}
+
+extension PlannedPath.Fate {
+  /// The word for a person.
+  fileprivate var words: String {
+    switch self {
+    case .carried: "stays"
+    case .atRisk: "stays, not promised"
+    case .dropped: "goes"
+    case .replaced: "is replaced"
+    }
+  }
+}

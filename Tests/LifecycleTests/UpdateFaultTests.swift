@@ -1,0 +1,103 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// An update of which every call fails in turn, once or from then on, as when the machine goes or the
+/// volume is full: after `Recovery` the device is as it was or as it was to be, never between.
+@Suite struct UpdateFaultTests {
+  @Test(arguments: [
+    FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
+    FaultKind(number: 5, staysBroken: false),
+  ]) func eachCallFails(_ kind: FaultKind) throws {
+    let rig = try UpdateRig()
+    let package = MemoryPackage(files: ["Example": "new program"])
+    try rig.rig.copy("phone", to: "older")
+    let before = try State(rig)
+    var (finished, takenBack) = (0, 0)
+    var random = Seeded.fresh("UpdateFaultTests")
+    let stride =
+      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+      ? 1 : kind.staysBroken ? 5 : 11
+    var call = 0
+    while call < 3000 {
+      call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
+      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.copy("older", to: "phone")
+      var error: (any Error)?
+      let plan = Faults.Plan(
+        at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
+      let update = try rig.plan(.update, package) {
+        $0.isStrict = true
+        $0.savesFirst = false
+      }
+      Faults.inject(plan) {
+        do { try rig.carryOut(update, package) } catch let failure { error = failure }
+      }
+      let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
+      if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
+      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
+        finished += operation.isFinished ? 1 : 0
+        takenBack += operation.isFinished ? 0 : 1
+        #expect(operation.failed.isEmpty, "\(what)")
+      }
+      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
+      try State(rig).expect(before, updatedBy: error == nil, what)
+      if !plan.hasFired { break }
+    }
+    #expect(call < 3000, "it does not end")
+    if kind.staysBroken { #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)") }
+  }
+}
+
+/// What of a device an update is to leave alone, and what tells whether it was done.
+struct State {
+  let version: ByteString?
+  let files: [ByteString: Int?]
+  let trash: Set<String>
+  let hasStaging: Bool
+  let containers: [ByteString]
+
+  init(_ rig: UpdateRig) throws {
+    let device = try rig.device()
+    version = device.apps.first { $0.identifier == UpdateRig.identifier }?.version
+    containers = device.containers.map(\.logicalPrefix)
+    var files: [ByteString: Int?] = [:]
+    for container in device.containers where container.kind != .bundle {
+      let inner = ByteString(
+        container.absolutePath.bytes.dropFirst(rig.rig.folder.path.count + 1))
+      for (path, record) in try rig.rig.records(inner) where record.kind == .file {
+        if path != UpdateRig.metadata {
+          files[container.logicalPrefix.appending(path)] = record.content
+        }
+      }
+    }
+    self.files = files
+    trash = Set(try rig.trash().values)
+    hasStaging = rig.hasStaging
+  }
+
+  /// Holds this against the state before a strict update without the extension: it is that, or what
+  /// the update makes of it.
+  func expect(_ before: State, updatedBy mustBeDone: Bool, _ what: String) {
+    let isDone = version == "2.0"
+    #expect(isDone || version == before.version, "\(what): \(String(describing: version))")
+    #expect(isDone || !mustBeDone, "\(what)")
+    let gone = isDone ? ["tmp", "StoreKit", "extensions"] : []
+    let wanted = before.files.filter { path, _ in
+      !path.components.dropFirst(2).contains { gone.contains($0.description) }
+    }
+    #expect(files == wanted, "\(what)")
+    #expect(
+      containers
+        == (isDone
+          ? before.containers.filter { !$0.components.contains("extensions") }
+          : before.containers),
+      "\(what)")
+    if isDone { #expect(trash.isSuperset(of: ["temporary", "unknown", "draft", "old program"])) }
+    #expect(!hasStaging, "\(what)")
+  }
+}

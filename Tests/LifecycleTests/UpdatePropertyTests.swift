@@ -1,0 +1,120 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// What holds for updates of any device: over made-up ones, whose seed is printed.
+@Suite struct UpdatePropertyTests {
+  /// A policy that lets more go than any of ours.
+  static let greedy = """
+    overlay: all
+    schema: 1
+    rules:
+      - {id: d, match: "Documents/**", class: user-data, update: discard, allow-loss: a test says so}
+      - {id: c, match: "Library/Caches/**", class: cache, update: discard}
+      - {id: s, match: "Library/Application Support/gone/**", class: support, update: discard}
+      - {id: k, match: "Library/Caches/kept/**", class: user-data}
+
+    """
+
+  static var rounds: Int {
+    ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 200 : 6
+  }
+
+  /// Nothing precious is dropped by a plan, but what the platform itself may drop, when that is asked
+  /// for; the same plan is made twice; and its sums are what is found afterwards.
+  @Test func plansAreSafeAndTrue() throws {
+    var random = Seeded.fresh("UpdatePropertyTests")
+    for _ in 0..<Self.rounds {
+      let rig = try UpdateRig()
+      try rig.fill(&random)
+      let overlays = Bool.random(using: &random) ? [Self.greedy] : []
+      let isStrict = Bool.random(using: &random)
+      let scan = try rig.scan(overlays)
+      var request = AppChangeRequest(
+        .update, of: UpdateRig.identifier, package: MemoryPackage().app, seed: [7])
+      (request.isStrict, request.isForced) = (isStrict, true)
+      request.savesFirst = false
+      let plan = AppChangePlan.make(scan, request)
+      let again = AppChangePlan.make(try rig.scan(overlays), request)
+      #expect(plan.containers.map(\.paths) == again.containers.map(\.paths))
+      #expect(plan.containers.map(\.to) == again.containers.map(\.to))
+      // An extension that is gone takes all of its data along; what is asked here is the app's own.
+      let data = try #require(plan.containers.first { $0.fate == .move })
+      for path in data.paths where path.fate == .dropped && path.dataClass.isPrecious {
+        #expect(isStrict && path.dataClass == .unknown, "\(path)")
+      }
+      if !overlays.isEmpty { #expect(!data.paths.allSatisfy { $0.fate != .dropped }) }
+      try expectTrue(plan, data, rig)
+    }
+  }
+
+  private func expectTrue(
+    _ plan: AppChangePlan, _ data: PlannedContainer, _ rig: UpdateRig
+  ) throws {
+    let before = try rig.rig.records(rig.data.appending(UpdateRig.old))
+    let report = try rig.carryOut(plan, MemoryPackage())
+    #expect(report.isComplete, "\(report.unplanned)")
+    let new = try #require(data.to?.lastComponent)
+    let after = try rig.rig.records(rig.data.appending(new))
+    let kept = after.filter { $0.key != UpdateRig.metadata && $0.value.kind == .file }
+    let trash = try rig.rig.records(
+      ByteString("phone/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
+        .appending("apps/org.example.one/data"))
+    let gone = trash.filter { $0.key != UpdateRig.metadata && $0.value.kind == .file }
+    func sum(_ fates: [PlannedPath.Fate]) -> EntryTotals {
+      data.paths.filter { fates.contains($0.fate) }.reduce(into: EntryTotals()) {
+        $0.add($1.totals)
+      }
+    }
+    #expect(sum([.carried, .atRisk]).files == kept.count)
+    #expect(sum([.carried, .atRisk]).bytes == kept.values.reduce(0) { $0 + $1.size })
+    #expect(sum([.dropped]).files == gone.count)
+    #expect(sum([.dropped]).bytes == gone.values.reduce(0) { $0 + $1.size })
+    for (path, record) in before where record.kind == .file && path != UpdateRig.metadata {
+      let found = kept[path] ?? gone[path]
+      #expect(found?.content == record.content, "\(path)")
+      #expect(path.components.first != "Documents" || kept[path] != nil, "\(path)")
+    }
+  }
+}
+
+extension UpdateRig {
+  private static let places: [ByteString] = [
+    "Documents", "Documents/Inbox", "Library/Caches", "Library/Caches/kept", "tmp", "StoreKit",
+    "Odd",
+    "Library/Application Support", "Library/Application Support/gone", "Library/Preferences",
+    "Library/Saved Application State", "SystemData", "Library/WebKit",
+  ]
+
+  /// Fills the app's data container with made-up files, databases and links.
+  func fill(_ random: inout Seeded) throws {
+    let home = data.appending(Self.old)
+    for _ in 0..<Int.random(in: 5...40, using: &random) {
+      var place = home.appending(Self.places.randomElement(using: &random)!)
+      while Int.random(in: 0..<3, using: &random) == 0 {
+        place = place.appending(ByteString("d\(Int.random(in: 0..<4, using: &random))"))
+      }
+      let name = place.appending(ByteString("f\(Int.random(in: 0..<1000, using: &random))"))
+      let bytes = random.bytes(Int.random(in: 0...300, using: &random))
+      if Int.random(in: 0..<6, using: &random) == 0 {
+        try rig.folder.write(Array("SQLite format 3\0".utf8) + bytes, at: name)
+        try rig.folder.write(bytes, at: ByteString(Array(name.bytes) + Array("-wal".utf8)))
+      } else {
+        try rig.folder.write(bytes, at: name)
+      }
+      if Int.random(in: 0..<5, using: &random) == 0 {
+        let above = try Folder.open(path: rig.folder.path(place))
+        let link = ByteString("l\(Int.random(in: 0..<100, using: &random))")
+        if try above.statusIfPresent(link) == nil {
+          let targets = [rig.folder.path(home).appending("Library"), "relative", "/nowhere"]
+          try above.createLink(link, to: targets.randomElement(using: &random)!)
+        }
+      }
+    }
+  }
+}
