@@ -46,7 +46,7 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-    let (root, subjects) = (plan.device.root, [plan.path])
+    let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: plan.request.change.rawValue, time: plan.request.time, subjects: subjects,
@@ -106,6 +106,8 @@ public struct AppChangeOperation {
 
   private func save() throws -> StoredSnapshot? {
     guard plan.request.savesFirst, !plan.scan.containers.isEmpty else { return nil }
+    // A bundle that is put back takes nothing away.
+    if plan.request.change == .reinstall, !plan.takesAway { return nil }
     let change = plan.request.change
     guard let repository else {
       throw LifecycleError(

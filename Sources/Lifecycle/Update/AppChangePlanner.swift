@@ -45,8 +45,9 @@ struct AppChangePlanner {
       return plan
     }
     switch request.change {
-    case .install, .update: planExchange(&plan)
-    case .rollback, .offload, .reinstall, .uninstall: break
+    case .install, .update, .reinstall: planExchange(&plan)
+    case .offload, .uninstall: planRemoval(&plan)
+    case .rollback: break
     }
     plan.containers.sort { $0.path < $1.path }
     return plan
