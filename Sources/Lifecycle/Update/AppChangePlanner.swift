@@ -46,7 +46,8 @@ struct AppChangePlanner {
     }
     switch request.change {
     case .install, .update: planExchange(&plan)
-    case .rollback, .offload, .reinstall, .uninstall: break
+    case .rollback: break
+    case .offload, .reinstall, .uninstall: break
     }
     plan.containers.sort { $0.path < $1.path }
     return plan
