@@ -17,7 +17,10 @@ let package = Package(
     // For the package in Fuzzers; no interface that is promised to anybody.
     .library(
       name: "SandboxctlModules",
-      targets: ["ArchiveStore", "Codecs", "Lifecycle", "PolicyEngine", "SandboxModel", "SystemIO"]),
+      targets: [
+        "ArchiveStore", "Codecs", "Interchange", "Lifecycle", "PolicyEngine", "SandboxModel",
+        "SystemIO",
+      ]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2")
@@ -65,9 +68,13 @@ let package = Package(
       ],
       swiftSettings: common),
     .target(
+      name: "Interchange", dependencies: ["CArchive", "Codecs", "SandboxModel", "SystemIO"],
+      swiftSettings: strict),
+    .target(
       name: "SandboxCommands",
       dependencies: [
-        "ArchiveStore", "BuiltinPolicies", "Codecs", "Lifecycle", "PolicyEngine", "SampleDevice",
+        "ArchiveStore", "BuiltinPolicies", "Codecs", "Interchange", "Lifecycle", "PolicyEngine",
+        "SampleDevice",
         "SandboxModel", "SystemIO",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -115,6 +122,10 @@ let package = Package(
     .testTarget(
       name: "SampleDeviceTests", dependencies: ["SampleDevice", "SystemIO", "TestSupport"],
       exclude: ["Golden"], swiftSettings: common),
+    .testTarget(
+      name: "InterchangeTests",
+      dependencies: ["Interchange", "SandboxModel", "SystemIO", "TestSupport"],
+      swiftSettings: common),
     .testTarget(
       name: "LifecycleTests",
       dependencies: [

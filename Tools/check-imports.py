@@ -32,9 +32,10 @@ ALLOWED = {
     "Lifecycle": {
         "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",
     },
+    "Interchange": {"CArchive", "Codecs", "SandboxModel", "SystemIO"},
     "SandboxCommands": {
         "ArchiveStore", "ArgumentParser", "BuiltinPolicies", "Codecs", "FoundationEssentials",
-        "Lifecycle", "PolicyEngine", "SampleDevice", "SandboxModel", "SystemIO",
+        "Interchange", "Lifecycle", "PolicyEngine", "SampleDevice", "SandboxModel", "SystemIO",
     },
     "sandboxctl": {"SandboxCommands"},
 }

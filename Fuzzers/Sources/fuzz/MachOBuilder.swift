@@ -1,1 +1,1 @@
-../../../Tests/SandboxModelTests/MachOBuilder.swift
+../../../Tests/TestSupport/MachOBuilder.swift

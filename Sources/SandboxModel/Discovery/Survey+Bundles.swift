@@ -102,7 +102,7 @@ extension Survey {
     }
   }
 
-  private static func memberships(
+  static func memberships(
     _ groups: [(group: BundleIdentifier, source: EntitlementSource)]
   ) -> [GroupMembership] {
     var seen: Set<BundleIdentifier> = []

@@ -87,6 +87,11 @@ extension Survey {
       return nil
     }
     guard let list = dictionary("Info.plist", in: folder, as: file) else { return nil }
+    return bundleInfo(of: list, as: file)
+  }
+
+  /// What the dictionary of an Info.plist says.
+  mutating func bundleInfo(of list: PropertyList, as file: ByteString) -> BundleInfo {
     let identifier = identifier("CFBundleIdentifier", of: list, as: file)
     if identifier == nil, list["CFBundleIdentifier"] == nil {
       warn(.wrongValue, file, "it has no CFBundleIdentifier")

@@ -1,7 +1,7 @@
-internal import SystemIO
+public import SystemIO
 
-/// Bytes that are read at given places, a file's or a test's.
-protocol ByteSource: ~Copyable {
+/// Bytes that are read at given places: a file's, a packed file's or a test's.
+public protocol ByteSource: ~Copyable {
   /// Reads `count` bytes at `offset`; gives fewer only where the bytes end.
   func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8]
 }

@@ -21,16 +21,32 @@ enum MachO {
     let propertyList: [UInt8]
   }
 
+  /// What a program's slice says.
+  struct Facts: Equatable {
+    /// Its entitlements, the signature's first.
+    var entitlements: [Found] = []
+    /// Whether its code is encrypted for the device that it was bought for (FairPlay).
+    var isEncrypted = false
+  }
+
   /// All entitlements of the first slice that has any: the signature's first.
   static func entitlements<Source: ByteSource & ~Copyable>(
     in source: borrowing Source
   ) throws(SystemError) -> [Found] {
+    try facts(of: source).entitlements
+  }
+
+  /// What the first slice says that has entitlements; where none has, whether any is encrypted.
+  static func facts<Source: ByteSource & ~Copyable>(
+    of source: borrowing Source
+  ) throws(SystemError) -> Facts {
     let head = try source.read(count: 8, at: 0)
     if head.number32(at: 0) == thin64 { return try slice(of: source, at: 0) }
     guard let magic = head.number32(at: 0, bigEndian: true),
       magic == universal || magic == universal64,
       let count = head.number32(at: 4, bigEndian: true), count <= maximumSlices
-    else { return [] }
+    else { return Facts() }
+    var all = Facts()
     let size = magic == universal64 ? 32 : 20
     let table = try source.read(count: Int(count) * size, at: 8)
     for entry in stride(from: 0, to: Int(count) * size, by: size) {
@@ -40,32 +56,33 @@ enum MachO {
         : table.number32(at: entry + 8, bigEndian: true).map { UInt64($0) }
       guard let offset, offset > 0 else { continue }
       let found = try slice(of: source, at: offset)
-      if !found.isEmpty { return found }
+      if !found.entitlements.isEmpty { return found }
+      all.isEncrypted = all.isEncrypted || found.isEncrypted
     }
-    return []
+    return all
   }
 
   private static func slice<Source: ByteSource & ~Copyable>(
     of source: borrowing Source, at start: UInt64
-  ) throws(SystemError) -> [Found] {
+  ) throws(SystemError) -> Facts {
     let header = try source.read(count: MachOCommands.headerSize, at: start)
     guard header.number32(at: 0) == thin64, let commands = MachOCommands.Extent(header) else {
-      return []
+      return Facts()
     }
     let at = start.addingReportingOverflow(UInt64(MachOCommands.headerSize))
-    guard !at.overflow else { return [] }
+    guard !at.overflow else { return Facts() }
     let bytes = try source.read(count: commands.size, at: at.partialValue)
     let places = MachOCommands.places(in: bytes, count: commands.count)
-    var found: [Found] = []
+    var found = Facts(isEncrypted: places.isEncrypted)
     if let signature = places.signature,
       let list = try CodeSignature.entitlements(in: source, at: signature, from: start)
     {
-      found.append(Found(source: .signature, propertyList: list))
+      found.entitlements.append(Found(source: .signature, propertyList: list))
     }
     if let section = places.section,
       let list = try content(of: section, in: source, from: start), !list.isEmpty
     {
-      found.append(Found(source: .section, propertyList: list))
+      found.entitlements.append(Found(source: .section, propertyList: list))
     }
     return found
   }

@@ -5,6 +5,7 @@ enum MachOCommands {
   private static let sectionSize = 80
   private static let segmentCommand: UInt32 = 0x19
   private static let signatureCommand: UInt32 = 0x1d
+  private static let encryptionCommand: UInt32 = 0x2c
 
   /// How many load commands a header announces, and their bytes.
   struct Extent {
@@ -21,11 +22,17 @@ enum MachOCommands {
     }
   }
 
-  /// Where the code signature and the section of entitlements lie.
-  static func places(
-    in commands: [UInt8], count: Int
-  ) -> (signature: FileExtent?, section: FileExtent?) {
-    var places: (signature: FileExtent?, section: FileExtent?) = (nil, nil)
+  /// What the commands say: where the code signature and the section of entitlements lie, and
+  /// whether the code is encrypted.
+  struct Places {
+    var signature: FileExtent?
+    var section: FileExtent?
+    var isEncrypted = false
+  }
+
+  /// Reads the commands.
+  static func places(in commands: [UInt8], count: Int) -> Places {
+    var places = Places()
     var at = 0
     for _ in 0..<count {
       guard let kind = commands.number32(at: at), let size = commands.number32(at: at + 4),
@@ -35,6 +42,8 @@ enum MachOCommands {
         let length = commands.number32(at: at + 12)
       {
         places.signature = FileExtent(offset: UInt64(offset), length: UInt64(length))
+      } else if kind == encryptionCommand, let system = commands.number32(at: at + 16) {
+        places.isEncrypted = places.isEncrypted || system != 0
       } else if kind == segmentCommand {
         places.section = places.section ?? section(of: commands, from: at, to: at + Int(size))
       }

@@ -24,10 +24,7 @@ extension Survey {
   private mutating func program(
     _ name: ByteString, in bundle: borrowing Folder, as path: ByteString
   ) -> [MachO.Found] {
-    guard name.components.count == 1, name != "..", name != ".", !name.hasNUL else {
-      warn(.wrongValue, path, "CFBundleExecutable is no file name")
-      return []
-    }
+    guard isProgramName(name, as: path) else { return [] }
     do {
       guard let status = try bundle.statusIfPresent(name), status.kind == .file else { return [] }
       return try MachO.entitlements(in: try bundle.file(name))
@@ -37,7 +34,15 @@ extension Survey {
     }
   }
 
-  private mutating func add(
+  /// Whether a name can be that of a program in a bundle; if not, with a warning.
+  mutating func isProgramName(_ name: ByteString, as path: ByteString) -> Bool {
+    if name.components == [name], name != "..", name != ".", !name.hasNUL { return true }
+    warn(.wrongValue, path, "CFBundleExecutable is no file name")
+    return false
+  }
+
+  /// Adds a property list of entitlements that was read.
+  mutating func add(
     _ bytes: [UInt8], from source: EntitlementSource, as path: ByteString,
     to entitlements: inout Entitlements
   ) {
@@ -53,6 +58,13 @@ extension Survey {
       let bytes = bytes(
         of: "embedded.mobileprovision", in: bundle, as: path, limit: Entitlements.limit)
     else { return }
+    add(profile: bytes, as: path, to: &entitlements)
+  }
+
+  /// Adds the entitlements in a provisioning profile.
+  mutating func add(
+    profile bytes: [UInt8], as path: ByteString, to entitlements: inout Entitlements
+  ) {
     guard let text = Entitlements.propertyList(inProfile: bytes) else {
       warn(.unusableFile, path, "it holds no property list")
       return

@@ -49,6 +49,8 @@ public struct Finding: Hashable, Sendable {
     case noSingleBundle = "no-single-bundle"
     /// The device has something that is not read.
     case unsupported
+    /// A program is encrypted for the device that it was bought for.
+    case encrypted
   }
 
   /// Makes a finding.

@@ -1,9 +1,26 @@
 /// Makes small Mach-O files with entitlements where the platforms have them.
-struct MachOBuilder {
-  var signature: [UInt8]?
-  var section: [UInt8]?
+public struct MachOBuilder: Sendable {
+  /// The entitlements in the signature.
+  public var signature: [UInt8]?
+  /// Those in the section of builds for the simulator.
+  public var section: [UInt8]?
+  /// Bytes between the head and what it points to.
+  public var padding = 0
+  /// Whether the code is said to be encrypted.
+  public var isEncrypted = false
 
-  static func entitlements(_ groups: [String]) -> [UInt8] {
+  /// Makes a builder.
+  public init(
+    signature: [UInt8]? = nil, section: [UInt8]? = nil, padding: Int = 0, isEncrypted: Bool = false
+  ) {
+    self.signature = signature
+    self.section = section
+    self.padding = padding
+    self.isEncrypted = isEncrypted
+  }
+
+  /// A property list of entitlements that names groups.
+  public static func entitlements(_ groups: [String]) -> [UInt8] {
     let list = groups.map { "<string>\($0)</string>" }.joined()
     return Array(
       """
@@ -32,14 +49,18 @@ struct MachOBuilder {
   }
 
   /// A thin 64-bit file.
-  func thin() -> [UInt8] {
+  public func thin() -> [UInt8] {
     let segmentSize = 72 + 80
-    let size = segmentSize + 16
+    let encryption =
+      isEncrypted
+      ? Self.little(0x2c, 4) + Self.little(24, 4) + Self.little(0, 8) + Self.little(1, 8) : []
+    let size = segmentSize + 16 + encryption.count
     let list = section ?? []
     let blob = signature.map { Self.superBlob($0) } ?? []
-    let start = UInt64(32 + size)
+    let start = UInt64(32 + size + padding)
     var bytes = Self.little(0xfeed_facf, 4) + Self.little(0x0100_000c, 4) + Self.little(0, 4)
-    bytes += Self.little(2, 4) + Self.little(2, 4) + Self.little(UInt64(size), 4)
+    bytes += Self.little(2, 4) + Self.little(isEncrypted ? 3 : 2, 4)
+    bytes += Self.little(UInt64(size), 4)
     bytes += Self.little(0, 8)
     bytes += Self.little(0x19, 4) + Self.little(UInt64(segmentSize), 4) + Self.name("__TEXT")
     bytes += Self.little(0, 40) + Self.little(1, 4) + Self.little(0, 4)
@@ -48,11 +69,11 @@ struct MachOBuilder {
     bytes += Self.little(0, 28)
     bytes += Self.little(signature == nil ? 0x2a : 0x1d, 4) + Self.little(16, 4)
     bytes += Self.little(start + UInt64(list.count), 4) + Self.little(UInt64(blob.count), 4)
-    return bytes + list + blob
+    return bytes + encryption + [UInt8](repeating: 0, count: padding) + list + blob
   }
 
   /// A universal file of an old 32-bit slice and this one.
-  func universal(is64: Bool) -> [UInt8] {
+  public func universal(is64: Bool) -> [UInt8] {
     let slice = thin()
     var head = Self.big(is64 ? 0xcafe_babf : 0xcafe_babe, 4) + Self.big(2, 4)
     let size = is64 ? 32 : 20

@@ -1,0 +1,117 @@
+internal import SandboxModel
+internal import SystemIO
+
+extension Package {
+  /// Opens an archive.
+  static func archive(
+    _ place: borrowing Folder, _ name: ByteString, _ limits: PackageLimits, _ fault: PackageFault
+  ) throws(ModelError) -> Package {
+    let file = try calling { () throws(SystemError) in try place.file(name) }
+    return try archive(file, limits, fault)
+  }
+
+  /// Opens the archive that a file is.
+  static func archive(
+    _ file: consuming Descriptor, _ limits: PackageLimits, _ fault: PackageFault
+  ) throws(ModelError) -> Package {
+    let zip = try ZipFile(file, limits: limits, fault: fault)
+    let place = try BundlePlace(in: zip, limits: limits)
+    let table = try table(of: zip, place, limits)
+    var inspection = PackageInspection(
+      of: PackageOrigin(path: fault.path, form: .archive), bundle: place.bundle)
+    try give(table, try ArchiveReader(zip), to: &inspection)
+    for path in try inspection.programs() {
+      guard let row = table[path], case .file = row.entry.kind, let ticket = row.ticket else {
+        continue
+      }
+      let program = PackedProgram(zip, ticket)
+      try calling { () throws(SystemError) in try inspection.examine(path, program) }
+      if let failure = program.failure { throw failure }
+    }
+    try zip.checkUnchanged()
+    let size = table.size
+    return Package(try inspection.description(size: size), table, .archive(zip))
+  }
+
+  /// The table of the entries that belong to the bundle.
+  private static func table(
+    of zip: ZipFile, _ place: BundlePlace, _ limits: PackageLimits
+  ) throws(ModelError) -> PackageTable {
+    var table = PackageTable(bundle: place.bundle, limits: limits, fault: zip.fault)
+    // Opened at the first link: few apps have any.
+    var links: ZipStream?
+    for (ticket, entry) in zip.entries.enumerated() {
+      guard let path = place.path(of: entry.path) else { continue }
+      let kind: PackageEntry.Kind
+      switch entry.kind {
+      case .folder: kind = .folder
+      case .file, .special: kind = .file(size: entry.size)
+      case .link:
+        let stream: ZipStream
+        if let links { stream = links } else { stream = try ZipStream(zip) }
+        links = stream
+        try stream.go(to: ticket)
+        kind = .link(target: try stream.target())
+      }
+      try table.add(
+        PackageEntry(
+          path: path, kind: kind, permissions: entry.permissions, modified: entry.modified),
+        ticket: ticket)
+    }
+    try table.finish()
+    return table
+  }
+}
+
+/// Where the bundle lies in an archive.
+struct BundlePlace {
+  /// The bundle's folder: `Example.app`.
+  let bundle: ByteString
+  /// What stands before it: `Payload` in an .ipa, else nothing.
+  let above: ByteString
+
+  private static let payload: ByteString = "Payload"
+
+  /// Finds the only bundle, and checks all names, those beside the bundle too.
+  init(in zip: ZipFile, limits: PackageLimits) throws(ModelError) {
+    var bundles: Set<ByteString> = []
+    var seen: Set<ByteString> = []
+    for entry in zip.entries {
+      let path = entry.path
+      if let reason = PackageName.fault(of: path, depth: limits.depth, foreign: true) {
+        throw zip.fault.unsafe("its '\(entry.name)' cannot be unpacked safely: \(reason)")
+      }
+      guard seen.insert(path).inserted else { throw zip.fault.unsafe("it holds '\(path)' twice") }
+      if let bundle = Self.bundle(of: path) { bundles.insert(bundle) }
+    }
+    guard let found = bundles.first, let name = found.lastComponent else {
+      throw zip.fault.damaged(
+        "it holds no app: there is neither a Payload/X.app nor an X.app in it",
+        hint: "give an .ipa, or a zip of one .app folder")
+    }
+    guard bundles.count == 1 else {
+      let names = bundles.sorted().prefix(3).map { "'\($0)'" }.joined(separator: ", ")
+      throw zip.fault.unsafe(
+        "it holds \(bundles.count) apps: \(names)", hint: "give one app at a time")
+    }
+    bundle = name
+    above = found.components.count > 1 ? Self.payload : ""
+  }
+
+  /// The bundle that a path is in: `Payload/X.app`, or `X.app` at the top.
+  private static func bundle(of path: ByteString) -> ByteString? {
+    let parts = path.components
+    guard let first = parts.first else { return nil }
+    if first == payload, parts.count > 1, PackageName.isBundle(parts[1]) {
+      return payload.appending(parts[1])
+    }
+    return PackageName.isBundle(first) ? first : nil
+  }
+
+  /// The path from the folder that holds the bundle on; nil for what lies beside the bundle.
+  func path(of path: ByteString) -> ByteString? {
+    let root = above.appending(bundle)
+    guard path.isWithin(root) else { return nil }
+    return above.isEmpty ? path : ByteString(path.bytes.dropFirst(above.count + 1))
+  }
+}

@@ -1,0 +1,55 @@
+public import SandboxModel
+internal import SystemIO
+
+/// The entries of a package, in the order in which they are unpacked.
+public struct PackageEntries: EntrySource, ~Copyable {
+  /// One of two classes, asked once a file.
+  private enum Reader {
+    case folder(FolderReader)
+    case archive(ArchiveReader)
+  }
+
+  private let rows: [PackageTable.Row]
+  private let reader: Reader
+  private var position = 0
+  private var isInFile = false
+
+  init(_ rows: [PackageTable.Row], folder: FolderReader) {
+    self.rows = rows
+    reader = .folder(folder)
+  }
+
+  init(_ rows: [PackageTable.Row], archive: ArchiveReader) {
+    self.rows = rows
+    reader = .archive(archive)
+  }
+
+  public mutating func next() throws(ModelError) -> PackageEntry? {
+    isInFile = false
+    guard position < rows.count else {
+      switch reader {
+      case .folder(let reader): try reader.finish()
+      case .archive(let reader): try reader.finish()
+      }
+      return nil
+    }
+    let row = rows[position]
+    position += 1
+    if case .file = row.entry.kind {
+      switch reader {
+      case .folder(let reader): try reader.open(row)
+      case .archive(let reader): try reader.open(row)
+      }
+      isInFile = true
+    }
+    return row.entry
+  }
+
+  public mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
+    guard isInFile else { return 0 }
+    return switch reader {
+    case .folder(let reader): try reader.read(into: &buffer)
+    case .archive(let reader): try reader.read(into: &buffer)
+    }
+  }
+}

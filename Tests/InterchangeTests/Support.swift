@@ -1,0 +1,45 @@
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Interchange
+
+extension Package {
+  /// Opens a package that lies in a folder under a name.
+  static func open(
+    _ bytes: [UInt8], in folder: TemporaryFolder, limits: PackageLimits = PackageLimits()
+  ) throws -> Package {
+    try folder.write(bytes, at: "x.ipa")
+    return try Package(opening: folder.path("x.ipa"), limits: limits)
+  }
+
+  /// All entries with the files' contents, read in pieces.
+  func contents(piece: Int = 1000) throws -> [(entry: PackageEntry, content: [UInt8])] {
+    var found: [(PackageEntry, [UInt8])] = []
+    var entries = try entries()
+    var buffer = [UInt8](repeating: 0, count: piece)
+    while let entry = try entries.next() {
+      var content: [UInt8] = []
+      while case let count = try entries.read(into: &buffer), count > 0 {
+        content += buffer.prefix(count)
+      }
+      if case .file(let size) = entry.kind { #expect(UInt64(content.count) == size) }
+      found.append((entry, content))
+    }
+    return found
+  }
+}
+
+/// The error that opening an archive, and unpacking it where that succeeds, ends with.
+func refusal(
+  of bytes: [UInt8], limits: PackageLimits = PackageLimits()
+) throws -> ModelError? {
+  let folder = try TemporaryFolder("package")
+  do {
+    _ = try Package.open(bytes, in: folder, limits: limits).contents()
+    return nil
+  } catch let error as ModelError {
+    return error
+  }
+}
