@@ -100,6 +100,7 @@ struct DeviceRestorePlanner {
     var found: [Wanted] = []
     for record in held {
       guard let logical = try? LogicalPath(record.path).place?.container else { continue }
+      if request.leavesData, logical.kind != .bundle { continue }
       if request.apps.isEmpty {
         if let selection = selection(in: record.path) {
           found.append(Wanted(record: record, logical: logical, selection: selection))
@@ -152,6 +153,7 @@ struct DeviceRestorePlanner {
   /// A bundle that is there is not mixed with that of another version.
   private func reasonToLeaveBundle(_ item: Wanted, _ target: ContainerTargets.Target) -> String? {
     guard case .bundle(let name) = item.logical, target.fate == .merge, item.selection.isEmpty,
+      !request.replacesBundles,
       let stored = snapshot.apps.first(where: { ByteString($0.identifier) == name.identifier }),
       let present = request.device.apps.first(where: { $0.identifier.bytes == name.identifier })
     else { return nil }
@@ -211,6 +213,8 @@ struct DeviceRestorePlanner {
     rules.asideSuffix = AsideName.suffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
+    let isExchanged = item.logical.kind == .bundle && request.replacesBundles
+    if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
       rules.present = scan.containers.first { $0.container.logicalPrefix == present.logicalPrefix }
     } else if target.fate == .make {
@@ -219,7 +223,8 @@ struct DeviceRestorePlanner {
     let place = place(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
-      overwrite: place.name == nil ? request.overwrite : nil, deletes: request.deletes,
+      overwrite: place.name == nil ? isExchanged ? .ifChanged : request.overwrite : nil,
+      deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes
     part.rules = rules
@@ -234,6 +239,13 @@ struct DeviceRestorePlanner {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
+  }
+
+  /// A bundle that lies in a folder with others is all that is looked at there.
+  private func adapt(_ rules: inout RestoreRules, toMember member: ByteString) {
+    rules.hasOwnRoot = false
+    rules.selection = member
+    rules.keepsNoOther = true
   }
 
   /// A container that is there is merged into; else it is made in the folder that it is to be in,

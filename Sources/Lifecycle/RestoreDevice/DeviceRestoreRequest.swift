@@ -25,6 +25,10 @@ public struct DeviceRestoreRequest: Sendable {
   public var deletes = false
   /// Whether even what the policy keeps out of backups is removed then.
   public var deletesExcluded = false
+  /// Whether a bundle of another version than the stored one gives way to it, as a whole.
+  var replacesBundles = false
+  /// Whether only bundles come back.
+  var leavesData = false
   /// Whether apps may run meanwhile.
   public var isForced = false
   /// Whether a snapshot of what is there is made first.

@@ -12,6 +12,8 @@ public struct AppChangeOperation {
   private let plan: AppChangePlan
   private let repository: Repository?
   private let saving: BackupRequest
+  private let reader: RepositoryReader?
+  private let counters: ProgressCounters
   private let isStopping: @Sendable () -> Bool
 
   /// Prepares an operation.
@@ -19,13 +21,17 @@ public struct AppChangeOperation {
   /// - Parameters:
   ///   - repository: where the snapshot goes; without one an operation that makes one is refused.
   ///   - saving: how the snapshot is made.
+  ///   - reader: what a plan that brings something back reads from.
   public init(
     _ plan: AppChangePlan, saving: BackupRequest, to repository: Repository?,
+    from reader: RepositoryReader? = nil, counters: ProgressCounters = ProgressCounters(),
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.plan = plan
     self.saving = saving
     self.repository = repository
+    self.reader = reader
+    self.counters = counters
     self.isStopping = isStopping
   }
 
@@ -57,6 +63,7 @@ public struct AppChangeOperation {
       report.saved = try save()
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
+      if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
       try exchange.sync()
     } catch {
       // Nothing was moved: what was staged goes, or 'recover' removes it.
@@ -66,6 +73,7 @@ public struct AppChangeOperation {
     }
     do {
       report.exchangeSeconds = try exchange.run()
+      if let reader { report.failed += exchange.finishParts(reader) }
       try exchange.finish()
       try journal.end()
     } catch { throw Self.told(error) }

@@ -21,6 +21,10 @@ public struct AppChangePlan: Sendable {
   public internal(set) var notes: [PathRemark] = []
   /// Where the platform's own program does the work and this one only tells: its commands.
   public internal(set) var commands: [String] = []
+  /// What comes back of a snapshot, of an app that goes back to an earlier version.
+  public internal(set) var restore: DeviceRestorePlan?
+  /// What the user made since that snapshot and would lose, by logical path.
+  public internal(set) var newer: [ByteString] = []
   /// What is in the app's containers now.
   let scan: DeviceScan
 
@@ -123,6 +127,8 @@ public struct PlannedContainer: Sendable {
     case remove
     /// It is copied for another revision.
     case copy
+    /// What a snapshot has of it comes back into it.
+    case restore
   }
 
   /// The logical path.
@@ -145,7 +151,14 @@ public struct PlannedContainer: Sendable {
   /// The container in the plan's scan.
   var scanned: Int?
   /// What moves into it from elsewhere when it is made.
-  var migration: ContainerMigration?
+  public internal(set) var moves: [PlannedMove] = []
+  /// What does not, and why.
+  public internal(set) var notMoved: [PathRemark] = []
+  /// Paths of it that become links to the same paths of the home.
+  var ownLinks: [ByteString] = []
+  /// The folder that gets its place by one rename: the container's own, or one above it where that is
+  /// not there either.
+  var top: ByteString?
 
   init(_ logical: LogicalContainer, _ fate: Fate, from: ByteString?, to: ByteString?) {
     path = logical.prefix
@@ -197,6 +210,11 @@ struct PlannedDrop: Sendable, Hashable {
   let inner: ByteString
   /// Of a folder whether an empty one takes its place.
   let leavesEmptyFolder: Bool
+}
+
+extension PlannedContainer.Fate {
+  /// Whether the container as a whole gets another place, or another container its place.
+  var isExchange: Bool { self != .keep && self != .copy && self != .restore }
 }
 
 extension LogicalContainer {

@@ -199,7 +199,8 @@ extension AppChangePlanner {
     let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil
     guard isMade || migration != nil else { return [] }
     var planned = PlannedContainer(logical, .make, from: nil, to: place.path)
-    planned.migration = migration
+    planned.top = isTaken(place.path.parent) ? place.path : place.path.parent
+    if let migration { migrate(migration, &planned) }
     return [planned]
   }
 }

@@ -12,6 +12,16 @@ public enum AppChange: String, CaseIterable, Sendable, Hashable {
   case uninstall
 }
 
+/// Which data an app has when it goes back to an earlier version.
+public enum DataChoice: String, CaseIterable, Sendable, Hashable {
+  /// That of before the update.
+  case before
+  /// That of now.
+  case now
+  /// That of now, with what is missing or was older before.
+  case merge
+}
+
 /// What is to become of an app, as somebody asked for it.
 ///
 /// From a request, what is on the device and the policy follows an `AppChangePlan`, which says all that
@@ -27,6 +37,11 @@ public struct AppChangeRequest: Sendable {
   public var allowsDowngrade = false
   /// Whether what the platform may drop goes, as if it had.
   public var isStrict = false
+  /// Which data an app that goes back gets; where that is not said, that of before, unless the user has
+  /// made something since.
+  public var data: DataChoice?
+  /// Whether groups that other apps share go back, too.
+  public var withGroups = false
   /// Whether the app may run meanwhile.
   public var isForced = false
   /// Whether a snapshot of what is there is made first.

@@ -12,7 +12,7 @@ extension AppExchange {
     var written = PackageSize()
     for (number, planned) in plan.containers.enumerated() {
       switch planned.fate {
-      case .keep, .copy: break
+      case .keep, .copy, .restore: break
       case .move: try stageMove(planned, number)
       case .adopt: try stageAdoption(planned)
       case .remove: try stageRemoval(planned, number)
@@ -169,29 +169,57 @@ extension AppExchange {
   }
 
   /// The folders that the platform makes in a new data container (File System Programming Guide, iOS
-  /// Standard Directories).
-  private static let standard: [ByteString] = [
-    "Documents", "Library/Caches", "Library/Preferences", "tmp",
-  ]
+  /// Standard Directories and macOS Library Directory Details).
+  static func standard(_ layout: Layout) -> [ByteString] {
+    let all: [ByteString] = ["Documents", "Library/Caches", "Library/Preferences", "tmp"]
+    return layout == .macOS ? all + ["Library/Application Support"] : all
+  }
 
   private func stageNew(_ planned: PlannedContainer) throws {
-    guard let to = planned.to, let name = to.lastComponent else { return }
-    let place = try place(around: to)
-    try place.staging.tree.createFolder(name, permissions: 0o755)
-    let staged = try place.staging.tree.folder(name)
-    for inner in planned.logical.kind == .data ? Self.standard : [] {
-      let ladder = PathLadder(root: try staged.duplicate())
-      for depth in 1...inner.components.count {
-        try ladder.withFolder(Array(inner.components.prefix(depth)), making: true) {
+    guard let to = planned.to, let top = planned.top ?? planned.to, let name = top.lastComponent
+    else { return }
+    let place = try place(around: top)
+    let ladder = PathLadder(root: try place.staging.tree.duplicate())
+    let home = [name] + to.components.dropFirst(top.components.count)
+    func make(_ path: [ByteString]) throws(SystemError) {
+      for depth in 1...path.count {
+        try ladder.withFolder(Array(path.prefix(depth)), making: true) {
           folder throws(SystemError) in try folder.setPermissions(0o755)
         }
       }
     }
-    try staged.setPermissions(0o755)
+    try make(home)
+    if planned.logical.kind == .data {
+      for inner in Self.standard(plan.device.layout) { try make(home + inner.components) }
+    }
+    for link in planned.ownLinks {
+      let above = home + link.components.dropLast()
+      try make(above)
+      try ladder.withFolder(above) { folder throws(SystemError) in
+        try folder.createLink(
+          link.lastComponent ?? "", to: plan.device.root.appending(link))
+      }
+    }
+    let staged = try ladder.withFolder(home) { folder throws(SystemError) in
+      try folder.duplicate()
+    }
     try write(metadata(of: planned, at: to), into: staged, like: nil)
     add(
       JournalStep(
         path: name, root: try root(place.folder), source: try root(place.staging.tree)))
+    for move in planned.moves {
+      let above = home + move.inner.components.dropLast()
+      try make(above)
+      let inode = try ladder.withFolder(above) { folder throws(SystemError) in
+        try folder.status().identity.inode
+      }
+      add(
+        JournalStep(
+          path: move.inner.lastComponent ?? "",
+          root: root(to.appending(move.inner.above), inode: inode),
+          source: try root(Folder.open(path: move.from.parent)),
+          sourceName: move.from.lastComponent))
+    }
   }
 
   // MARK: - Metadata

@@ -21,6 +21,8 @@ final class AppExchange {
   private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
   /// What could not be staged and is not needed, as data outside that an app's migration names.
   var remarks: [PathRemark] = []
+  /// What comes back of a snapshot, staged.
+  var parts: [StagedPart] = []
   private var trashes: [ByteString: TrashPlace] = [:]
 
   /// A folder in which steps work, with what is staged for it.
@@ -43,9 +45,13 @@ final class AppExchange {
 
   /// Notes where something will be staged, and makes the folders for it.
   func prepare() throws(SystemError) {
-    let changing = plan.containers.filter { $0.fate != .keep && $0.fate != .copy }
-    let folders = Set(changing.flatMap { [$0.to?.parent, $0.from?.parent].compactMap { $0 } })
-      .filter { !$0.isWithin(plan.device.root.appending(OwnNames.folder)) }.sorted()
+    let changing = plan.containers.filter { $0.fate.isExchange }
+    let restored = plan.restore?.parts.filter { !$0.plan.isIdle }.map(\.plan.place.folder) ?? []
+    let folders = Set(
+      restored
+        + changing.flatMap { [($0.top ?? $0.to)?.parent, $0.from?.parent].compactMap { $0 } }
+    )
+    .filter { !$0.isWithin(plan.device.root.appending(OwnNames.folder)) }.sorted()
     for folder in folders { _ = try Folder.make(path: folder, permissions: 0o755) }
     try journal.prepare(0, stagingIn: folders)
     for folder in folders { places[folder] = try StagedPlace(folder) }
@@ -74,8 +80,21 @@ final class AppExchange {
 
   func add(_ step: JournalStep) { steps.append(step) }
 
+  /// A folder that something is staged for.
+  func place(at path: ByteString) throws(SystemError) -> StagedPlace {
+    guard let place = places[path] else { throw SystemError.replaced(path) }
+    return place
+  }
+
   /// The root of the trash for a container, by its logical path, or that of what is above it.
   func trash(for logical: ByteString, from place: StagedPlace) throws(SystemError) -> Int {
+    try trashPlace(for: logical, from: place).number
+  }
+
+  /// The same, with the place itself.
+  func trashPlace(
+    for logical: ByteString, from place: StagedPlace
+  ) throws(SystemError) -> (number: Int, place: TrashPlace) {
     let known = trashes[logical]
     let trash: TrashPlace
     if let known {
@@ -86,7 +105,7 @@ final class AppExchange {
         root: plan.device.root)
     }
     trashes[logical] = trash
-    return root(trash.path, inode: nil)
+    return (root(trash.path, inode: nil), trash)
   }
 
   /// Notes what will lie in the trash, so that it can be looked at again there.
@@ -159,7 +178,7 @@ final class AppExchange {
   /// Refuses when a container is not the one that the plan is of: an app may have been removed or
   /// installed since.
   private func requireAsPlanned() throws {
-    for planned in plan.containers where planned.fate != .keep {
+    for planned in plan.containers where planned.fate.isExchange {
       guard let number = planned.scanned, let from = planned.from, let name = from.lastComponent,
         let status = plan.scan.containers[number].entries.first?.status
       else { continue }

@@ -41,6 +41,22 @@ struct ContainerFates {
     fates = [PlannedPath.Fate](repeating: fate, count: scan.entries.count)
   }
 
+  /// Leaves everything where it is but what gives way or goes, by its path in the container.
+  init(
+    keeping scan: ContainerScan, replacing replaced: Set<ByteString>,
+    dropping dropped: Set<ByteString>
+  ) {
+    self.init(keeping: scan)
+    for index in scan.entries.indices where index > 0 {
+      let path = scan.path(index)
+      if dropped.contains(path) || fates[Int(scan.entries[index].parent)] == .dropped {
+        fates[index] = .dropped
+      } else if replaced.contains(path), scan.entries[index].status.kind != .directory {
+        fates[index] = .replaced
+      }
+    }
+  }
+
   private static func fate(_ entry: ScannedEntry, isStrict: Bool) -> PlannedPath.Fate {
     // What is in it is not known.
     if entry.isUnreadable || entry.status.isMountPoint { return .atRisk }

@@ -86,6 +86,8 @@ extension PlannedContainer {
       ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
         + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
           JSON.Member("paths", .array(paths.map(\.json))),
+          JSON.Member("moves", .array(moves.map(\.json))),
+          JSON.Member("not_moved", .array(notMoved.map(\.json))),
           JSON.Member("links", .array(links.map(\.json))),
           JSON.Member("foreign_links", .array(foreignLinks.map(\.json))),
         ])
@@ -101,6 +103,12 @@ extension PlannedPath {
         JSON.Member("files", .integer(Int64(totals.files))),
         JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
       ])
+  }
+}
+
+extension PlannedMove {
+  fileprivate var json: JSON {
+    .object(JSON.path(from, named: "from") + JSON.path(inner, named: "to"))
   }
 }
 

@@ -80,6 +80,10 @@ struct AppChangeText {
           "  \(path.fate.words)  \(path.path)  \(path.dataClass.rawValue), "
             + "\(Sizes.count(path.totals.files, "file")), \(Sizes.text(path.totals.bytes))")
       }
+      for move in container.moves {
+        try console.result("  move  \(move.from) -> \(container.path.appending(move.inner))")
+      }
+      for remark in container.notMoved { console.note("\(remark.path): \(remark.remark)") }
       for link in container.links {
         try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
       }

@@ -1,0 +1,60 @@
+internal import SandboxModel
+public import SystemIO
+
+/// What an app's container-migration.plist moves into its container when that is first made, or what is
+/// linked to from there (App Sandbox Design Guide, Migrating an App to a Sandbox).
+extension AppChangePlanner {
+  func migrate(_ migration: ContainerMigration, _ planned: inout PlannedContainer) {
+    var taken: Set<ByteString> = Set(AppExchange.standard(device.layout))
+    for move in migration.moves {
+      guard let status = outside(move.source, &planned) else { continue }
+      if taken.contains(where: { $0.isWithin(move.destination) }) {
+        note(move.source, "something else comes to '\(move.destination)'", &planned)
+        continue
+      }
+      taken.insert(move.destination)
+      planned.moves.append(
+        PlannedMove(
+          from: device.root.appending(move.source), inner: move.destination, status: status))
+    }
+    for link in migration.links where outside(link, &planned) != nil {
+      planned.ownLinks.append(link)
+    }
+  }
+
+  /// What is at a path of the home, if that can be moved by a rename; what is not there needs no word.
+  private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
+    do throws(SystemError) {
+      let ladder = PathLadder(root: try Folder.open(path: device.root))
+      let parts = path.components
+      for depth in parts.indices {
+        let found = try ladder.withFolder(Array(parts[..<depth])) { folder throws(SystemError) in
+          try folder.statusIfPresent(parts[depth])
+        }
+        guard let found else { return nil }
+        if found.isMountPoint {
+          note(path, "another volume is mounted there", &planned)
+          return nil
+        }
+        if depth == parts.count - 1 { return found }
+      }
+    } catch {
+      if !error.isMissing { note(path, error.reason, &planned) }
+    }
+    return nil
+  }
+
+  private func note(_ path: ByteString, _ reason: String, _ planned: inout PlannedContainer) {
+    planned.notMoved.append(
+      PathRemark(path: device.root.appending(path), remark: "it stays where it is: \(reason)"))
+  }
+}
+
+/// Something outside that moves into a container when that is made.
+public struct PlannedMove: Sendable, Hashable {
+  /// Where it is, absolute.
+  public let from: ByteString
+  /// Its path in the container.
+  public let inner: ByteString
+  let status: FileStatus
+}

@@ -1,0 +1,126 @@
+public import ArchiveStore
+internal import PolicyEngine
+public import SandboxModel
+internal import SystemIO
+
+extension AppChangePlan {
+  /// Plans the way back to the state before an app's last update: the bundle of before, and the data as
+  /// the request says. Nothing is changed.
+  ///
+  /// - Parameters:
+  ///   - stored: the snapshot that was made before the update (`stateBefore`).
+  /// - Throws: `LifecycleError`, `StoreError`.
+  public static func rollback(
+    _ scan: DeviceScan, _ request: AppChangeRequest, to stored: StoredSnapshot?,
+    from reader: RepositoryReader?
+  ) throws -> AppChangePlan {
+    try AppChangePlanner(scan, request).rollback(to: stored, from: reader)
+  }
+
+  /// The newest of a repository's snapshots that an update of the app on this device made before it.
+  public static func stateBefore(
+    _ app: BundleIdentifier, on device: Device, among snapshots: [StoredSnapshot]
+  ) -> StoredSnapshot? {
+    let source = SourceIdentity.digest(of: device)
+    let bundle = LogicalContainer.bundle(LogicalName(app.bytes)).prefix
+    return snapshots.last { stored in
+      stored.snapshot.reason == .preUpdate && stored.snapshot.source == source
+        && stored.snapshot.device.containers.contains { $0.path == bundle }
+    }
+  }
+}
+
+extension AppChangePlanner {
+  func rollback(
+    to stored: StoredSnapshot?, from reader: RepositoryReader?
+  ) throws -> AppChangePlan {
+    var plan = plan()
+    if plan.isSimulated {
+      plan.containers = scan.containers.indices.map { keeping($0) }
+      plan.commands = PlatformCommands.commands(for: request, on: device)
+      return plan
+    }
+    if device.layout == .folder { return plan }
+    guard let stored, let reader else {
+      plan.refusals.append(
+        Refusal(
+          .noSnapshot, "no snapshot in the repository was made before an update of it",
+          hint: "'sandboxctl snapshots' lists them; 'sandboxctl restore' brings back any"))
+      return plan
+    }
+    let restore = try DeviceRestorePlan.make(stored, restoreRequest, from: reader)
+    plan.restore = restore
+    let parts = Dictionary(
+      restore.parts.map { ($0.path, $0) }, uniquingKeysWith: { first, _ in first })
+    plan.containers = scan.containers.indices.filter {
+      parts[scan.containers[$0].container.logicalPrefix] == nil
+    }.map { keeping($0) }
+    for part in restore.parts { add(part, &plan) }
+    plan.containers.sort { $0.path < $1.path }
+    plan.newer.sort()
+    refuseNewer(&plan)
+    return plan
+  }
+
+  private var restoreRequest: DeviceRestoreRequest {
+    var wanted = DeviceRestoreRequest(
+      device, isInPlace: true, policy: scan.policy, time: request.time)
+    wanted.apps = request.app.bytes.utf8.map { [$0] } ?? []
+    wanted.withGroups = request.withGroups
+    wanted.replacesBundles = true
+    wanted.leavesData = request.data == .now
+    wanted.overwrite = request.data == .merge ? .ifNewer : .ifChanged
+    wanted.deletes = request.data != .merge
+    return wanted
+  }
+
+  private func add(_ part: PlannedPart, _ plan: inout AppChangePlan) {
+    guard let logical = try? LogicalPath(part.path).place?.container else { return }
+    let number = scan.containers.firstIndex { $0.container.logicalPrefix == part.path }
+    var planned = PlannedContainer(
+      logical, .restore, from: number == nil ? nil : part.target, to: part.target)
+    planned.scanned = number
+    if let number {
+      let found = scan.containers[number]
+      let (replaced, deleted) = (Set(part.plan.replacedPaths), Set(part.plan.deletedPaths))
+      planned.paths =
+        ContainerFates(keeping: found, replacing: replaced, dropping: deleted).paths
+      if logical.kind != .bundle {
+        plan.newer += newer(in: found, replaced, deleted).map { part.path.appending($0) }
+      }
+    }
+    plan.containers.append(planned)
+  }
+
+  /// What the user may have made since: what is precious, differs from what comes back and gives way,
+  /// or goes.
+  private func newer(
+    in found: ContainerScan, _ replaced: Set<ByteString>, _ deleted: Set<ByteString>
+  ) -> [ByteString] {
+    found.entries.indices.compactMap { index in
+      let entry = found.entries[index]
+      guard index > 0, entry.verdicts.keep.dataClass.isPrecious else { return nil }
+      let path = found.path(index)
+      if deleted.contains(where: { path.isWithin($0) }) { return path }
+      return entry.status.kind != .directory && replaced.contains(path) ? path : nil
+    }
+  }
+
+  private func refuseNewer(_ plan: inout AppChangePlan) {
+    if request.data == nil, !plan.newer.isEmpty {
+      let shown = plan.newer.prefix(20).map { "'\($0)'" }.joined(separator: ", ")
+      let more = plan.newer.count > 20 ? ", and \(plan.newer.count - 20) more" : ""
+      plan.refusals.append(
+        Refusal(
+          .newerData, "what was made since the update would go: \(shown)\(more)",
+          hint: "choose: '--data before' (it goes to the trash and into a snapshot), '--data now' "
+            + "(the data stays as it is), or '--data merge' (only what is missing or older comes back)"
+        ))
+    }
+    let blocked = plan.restore.map { $0.remarks(\.damaged) + $0.remarks(\.blocked) } ?? []
+    for remark in blocked {
+      plan.refusals.append(
+        Refusal(.place, "'\(remark.path)' cannot be brought back: \(remark.remark)"))
+    }
+  }
+}

@@ -1,0 +1,78 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// What comes back of a snapshot: staged as a restore stages it, and placed by the same journal as all
+/// else, so that the app's containers change together.
+extension AppExchange {
+  /// A container of which something comes back.
+  struct StagedPart {
+    let plan: RestorePlan
+    let run: RestoreRun
+    let trash: TrashPlace?
+  }
+
+  /// Stages all parts.
+  ///
+  /// - Throws: `LifecycleError` also where something of the snapshot is damaged or could not be made:
+  ///   the device stays as it is then.
+  func stage(
+    from reader: RepositoryReader, _ counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool
+  ) throws {
+    for part in plan.restore?.parts ?? [] where !part.plan.isIdle {
+      let place = try place(at: part.plan.place.folder)
+      let run = try RestoreRun(
+        part.plan, in: place.folder, place.staging, threads: Host.processors, counters)
+      run.expectFiles()
+      var writer = try StagingWriter(
+        run, reader, threads: Host.processors, isStopping: isStopping)
+      try writer.write()
+      try requireWhole(part, run)
+      var roots = [try root(place.folder), try root(place.staging.tree)]
+      var trash: TrashPlace?
+      if part.plan.displaces {
+        let (number, kept) = try trashPlace(for: part.path, from: place)
+        roots.append(number)
+        trash = kept
+      }
+      for step in part.plan.steps(without: run.findings, hasTrash: trash != nil) {
+        var step = step
+        step.root = roots[step.root]
+        step.source = step.source.map { roots[$0] }
+        step.kept = step.kept.map { roots[$0] }
+        add(step)
+      }
+      parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
+    }
+  }
+
+  private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
+    var found = RestoreReport(part.plan)
+    run.findings.tell(part.plan, &found)
+    guard let lost = (found.damaged + part.plan.damaged).first ?? found.failed.first else { return }
+    throw LifecycleError(
+      .failed,
+      "cannot \(plan.request.change.rawValue) '\(plan.request.app)': '\(part.logical(lost.path))' "
+        + "cannot be brought back: \(lost.remark)",
+      hint: "nothing was changed; 'sandboxctl check' tells what is damaged, and 'restore' brings "
+        + "back what is whole")
+  }
+
+  /// Sets the times, modes and flags of folders that were there before.
+  func finishParts(_ reader: RepositoryReader) -> [PathRemark] {
+    var remarks: [PathRemark] = []
+    for part in parts {
+      do {
+        var placement = try Placement(part.plan, part.run, keepingIn: part.trash)
+        placement.finishFolders(reader)
+        placement.setFlags()
+        var found = RestoreReport(part.plan)
+        part.run.findings.tell(part.plan, &found)
+        remarks += found.failed.map {
+          PathRemark(path: part.plan.request.path.appending($0.path), remark: $0.remark)
+        }
+      } catch { remarks.append(PathRemark(path: part.plan.request.path, remark: error.reason)) }
+    }
+    return remarks
+  }
+}

@@ -1,0 +1,197 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// The way back after an update.
+@Suite struct RollbackTests {
+  private static let package = MemoryPackage(
+    extensions: [("\(UpdateRig.app).share", "20")], files: ["new": "new"])
+
+  /// An update and a rollback with nothing between is the identity on every path: bytes, modes and
+  /// times; links to the app's own containers lead there, whose folders have other names.
+  @Test func nothingBetweenIsTheIdentity() throws {
+    var random = Seeded.fresh("RollbackTests")
+    for _ in 0..<UpdatePropertyTests.rounds {
+      let rig = try UpdateRig()
+      try rig.fill(&random)
+      let before = try rig.contents()
+      let updated = try rig.run(.update, Self.package)
+      #expect(updated.isComplete)
+      let report = try rig.rollback()
+      #expect(report.isComplete, "\(report.failed)")
+      let after = try rig.contents()
+      let differences = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
+      #expect(differences.isEmpty, "\(differences.sorted())")
+      let app = try #require(try rig.device().apps.first { $0.identifier == UpdateRig.identifier })
+      #expect(app.version == "1.0")
+      #expect(try #require(report.saved).snapshot.reason == .preRollback)
+      #expect(!rig.hasStaging)
+    }
+  }
+
+  /// What was made since the update is named, and nothing is done until it is said what is wanted.
+  @Test func whatIsNewerIsAskedFor() throws {
+    let rig = try UpdateRig()
+    try rig.run(.update, Self.package)
+    try rig.write("rewritten", "Documents/thesis.txt")
+    try rig.write("new chapter", "Documents/chapter")
+    try rig.write("cached", "Library/Caches/c")
+    let now = try rig.contents()
+    let plan = try rig.rollbackPlan()
+    #expect(plan.refusals.map(\.code) == [.newerData])
+    let names = ["chapter", "thesis.txt"].map {
+      ByteString("apps/org.example.one/data/Documents/\($0)")
+    }
+    #expect(plan.newer == names)
+    let error = #expect(throws: LifecycleError.self) { try rig.rollback() }
+    #expect(error?.description.contains("Documents/chapter") ?? false)
+    #expect(error?.hint?.contains("--data merge") ?? false)
+    #expect(try rig.contents() == now)
+  }
+
+  @Test(arguments: DataChoice.allCases) func whatIsChosenHolds(_ choice: DataChoice) throws {
+    let rig = try UpdateRig()
+    try rig.run(.update, Self.package)
+    try rig.write("rewritten", "Documents/thesis.txt")
+    try rig.write("new chapter", "Documents/chapter")
+    try rig.write("cached", "Library/Caches/c")
+    let home = try rig.dataFolder()
+    try Folder.open(path: home.appending("Documents/deep/er")).remove("note")
+    let report = try rig.rollback { $0.data = choice }
+    #expect(report.isComplete, "\(report.failed)")
+    let found = try rig.contents()
+    func text(_ name: String) -> String? {
+      found[ByteString("apps/org.example.one/data/\(name)")]?.text
+    }
+    #expect(text("Library/Caches/c") == "cached", "what is never backed up stays")
+    #expect(
+      found["apps/org.example.one/bundle/Example.app/Example"]?.text == "old program")
+    #expect(found["apps/org.example.one/bundle/Example.app/new"] == nil)
+    switch choice {
+    case .before:
+      #expect(text("Documents/thesis.txt") == "a thesis" && text("Documents/chapter") == nil)
+      #expect(text("Documents/deep/er/note") == "note")
+      #expect(try rig.trash().values.contains("new chapter"))
+      #expect(try rig.trash().values.contains("rewritten"))
+    case .now:
+      #expect(text("Documents/thesis.txt") == "rewritten")
+      #expect(text("Documents/chapter") == "new chapter" && text("Documents/deep/er/note") == nil)
+    case .merge:
+      #expect(text("Documents/thesis.txt") == "rewritten")
+      #expect(text("Documents/chapter") == "new chapter")
+      #expect(text("Documents/deep/er/note") == "note")
+    }
+  }
+
+  @Test func withoutAnUpdateThereIsNoWayBack() throws {
+    let rig = try UpdateRig()
+    _ = try rig.backup()
+    #expect(try rig.rollbackPlan().refusals.map(\.code) == [.noSnapshot])
+  }
+
+  /// Every n-th call fails: the app and its data are of one state then, or of the other.
+  @Test(arguments: [
+    FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
+  ]) func eachCallFails(_ kind: FaultKind) throws {
+    let rig = try UpdateRig()
+    let old = try rig.contents()
+    try rig.run(.update, Self.package)
+    try rig.write("rewritten", "Documents/thesis.txt")
+    try rig.write("new chapter", "Documents/chapter")
+    let new = try rig.contents()
+    try rig.rig.copy("phone", to: "newer")
+    var random = Seeded.fresh("RollbackTests")
+    let stride = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 1 : 17
+    var (call, states) = (0, Set<Bool>())
+    while call < 5000 {
+      call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
+      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.copy("newer", to: "phone")
+      let plan = try rig.rollbackPlan {
+        ($0.data, $0.savesFirst) = (.before, false)
+      }
+      let faults = Faults.Plan(
+        at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
+      var error: (any Error)?
+      let reader = try rig.rig.repository.beginReading()
+      Faults.inject(faults) {
+        do { _ = try rig.carryOut(plan, from: reader) } catch let failure { error = failure }
+      }
+      let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
+      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
+        #expect(operation.failed.isEmpty, "\(what)")
+      }
+      let found = try rig.contents().mapValues(\.text)
+      let isBack = found["apps/org.example.one/bundle/Example.app/Example"] == "old program"
+      states.insert(isBack)
+      #expect(isBack || error != nil, "\(what)")
+      #expect(found == (isBack ? old : new).mapValues(\.text), "\(what)")
+      if !faults.hasFired { break }
+    }
+    #expect(call < 5000 && states == [true, false])
+  }
+}
+
+extension UpdateRig {
+  /// What a path is, whatever the UUIDs of the containers.
+  struct Content: Equatable {
+    let kind: FileKind
+    let permissions: UInt16
+    /// Of what is no folder.
+    let modified: Timestamp?
+    let text: String?
+  }
+
+  /// What each logical path holds, but for the platform's own metadata.
+  func contents() throws -> [ByteString: Content] {
+    var found: [ByteString: Content] = [:]
+    let containers = try device().containers
+    for container in containers {
+      let inner = ByteString(container.absolutePath.bytes.dropFirst(rig.folder.path.count + 1))
+      for (path, record) in try rig.records(inner)
+      where path != Self.metadata && !OwnNames.has(path.components.first ?? "") {
+        var text = record.target?.description
+        for other in containers {
+          text = text?.replacingOccurrences(
+            of: other.absolutePath.lastComponent?.description ?? "", with: "UUID")
+        }
+        if record.kind == .file { text = try rig.text(inner.appending(path)) }
+        found[container.logicalPrefix.appending(path)] = Content(
+          kind: record.kind, permissions: record.permissions,
+          modified: record.kind == .directory ? nil : record.modified, text: text)
+      }
+    }
+    return found
+  }
+
+  func rollbackPlan(
+    _ adapt: (inout AppChangeRequest) -> Void = { _ in }
+  ) throws -> AppChangePlan {
+    var request = AppChangeRequest(.rollback, of: Self.identifier)
+    request.isForced = true
+    adapt(&request)
+    let before = AppChangePlan.stateBefore(
+      Self.identifier, on: try device(), among: try rig.repository.snapshots().snapshots)
+    return try AppChangePlan.rollback(
+      scan(), request, to: before, from: rig.repository.beginReading())
+  }
+
+  @discardableResult
+  func carryOut(
+    _ plan: AppChangePlan, from reader: RepositoryReader
+  ) throws -> AppChangeReport {
+    try AppChangeOperation(plan, saving: request, to: rig.repository, from: reader).run()
+  }
+
+  @discardableResult
+  func rollback(
+    _ adapt: (inout AppChangeRequest) -> Void = { _ in }
+  ) throws -> AppChangeReport {
+    try carryOut(rollbackPlan(adapt), from: rig.repository.beginReading())
+  }
+}

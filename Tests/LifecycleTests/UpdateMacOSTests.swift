@@ -1,0 +1,112 @@
+import ArchiveStore
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// Installing and updating where the platform leaves the data in its place: the home of a macOS user.
+@Suite struct UpdateMacOSTests {
+  private let rig: Rig
+  private static let app = UpdateRig.app
+  private static let policy = Result { try Rig.policy(.macOS) }
+
+  init() throws {
+    rig = try Rig(inMemory: true)
+    for place: ByteString in ["home/Applications", "home/Library/Containers"] {
+      _ = try Folder.make(path: rig.folder.path(place))
+    }
+  }
+
+  private func plan(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangePlan {
+    let device = try Device.find(root: rig.folder.path("home"), layout: .macOS)
+    let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
+      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+    }
+    var request = AppChangeRequest(change, of: UpdateRig.identifier, package: package.app)
+    request.isForced = true
+    return AppChangePlan.make(scan, request)
+  }
+
+  private func run(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangeReport {
+    var source = package
+    return try AppChangeOperation(
+      plan(change, package), saving: BackupRequest(program: "test"), to: rig.repository
+    ).run(&source)
+  }
+
+  private func package(
+    _ version: String, migration: ContainerMigration? = nil
+  ) -> MemoryPackage {
+    MemoryPackage(
+      version: version, build: "1", shape: .contents, migration: migration,
+      files: ["Contents/MacOS/Example": "program \(version)"])
+  }
+
+  @Test func theBundleIsReplacedAndTheDataStays() throws {
+    let data: ByteString = "home/Library/Containers/org.example.one/Data"
+    try rig.folder.write("thesis", at: data.appending("Documents/thesis"))
+    try rig.folder.write("scratch", at: data.appending("tmp/scratch"))
+    #expect(try run(.install, package("1.0")).isComplete)
+    let before = try rig.records(data)
+    let report = try run(.update, package("2.0"))
+    #expect(report.isComplete)
+    #expect(try rig.records(data) == before)
+    #expect(
+      try rig.text("home/Applications/Example.app/Contents/MacOS/Example") == "program 2.0")
+    let trash = ByteString("home/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
+    #expect(
+      try rig.text(
+        trash.appending("apps/org.example.one/bundle/Example.app/Contents/MacOS/Example"))
+        == "program 1.0")
+    #expect(try rig.names("home/Applications") == ["Example.app"])
+  }
+
+  /// What an app's list names moves into the container that is made for it, and only then.
+  @Test func aMigrationIsFollowedOnce() throws {
+    let support: ByteString = "home/Library/Application Support/Example"
+    try rig.folder.write("library", at: support.appending("db"))
+    try rig.folder.write("kept outside", at: "home/Pictures/a")
+    let migration = ContainerMigration(
+      moves: [
+        .init(
+          source: "Library/Application Support/Example",
+          destination: "Library/Application Support/Example"),
+        .init(source: "Library/Nothing", destination: "Library/Nothing"),
+        .init(source: "Pictures", destination: "Documents"),
+      ], links: ["Pictures"])
+    let first = try plan(.install, package("1.0", migration: migration))
+    let data = try #require(first.containers.first { $0.logical.kind == .data })
+    #expect(data.fate == .make && data.moves.count == 1 && data.notMoved.count == 1)
+    #expect(try run(.install, package("1.0", migration: migration)).isComplete)
+    let home: ByteString = "home/Library/Containers/org.example.one/Data"
+    #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
+    #expect(try rig.records("home/Library")["Application Support/Example"] == nil)
+    #expect(try rig.records(home)["Pictures"]?.target == rig.folder.path("home/Pictures"))
+    #expect(try rig.text("home/Pictures/a") == "kept outside")
+    try rig.folder.write("again", at: support.appending("db"))
+    #expect(try run(.update, package("2.0", migration: migration)).isComplete)
+    #expect(try rig.text(support.appending("db")) == "again")
+    #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
+  }
+
+  /// On flatpak and snap it is told only, with the platform's command.
+  @Test func otherProgramsAppsAreLeftToThem() throws {
+    try rig.folder.write("note", at: "user/.var/app/org.example.one/data/note")
+    let device = try DeviceFinder(
+      layout: .flatpak, machineID: "m", userFlatpak: nil, systemFlatpak: nil
+    ).find(rig.folder.path("user/.var/app"))
+    let scan = DeviceScan.run(device, policy: try Rig.policy(.flatpak))
+    let plan = AppChangePlan.make(
+      scan, AppChangeRequest(.update, of: UpdateRig.identifier))
+    #expect(plan.isSimulated && plan.refusals.isEmpty)
+    #expect(plan.commands == ["flatpak update --user org.example.one"])
+    #expect(plan.containers.map(\.fate) == [.keep])
+    #expect(plan.totals(.carried).map(\.totals.files) == [1])
+    let error = #expect(throws: LifecycleError.self) {
+      try AppChangeOperation(plan, saving: BackupRequest(program: "test"), to: nil).run()
+    }
+    #expect(error?.hint?.contains("flatpak update") ?? false)
+  }
+}
