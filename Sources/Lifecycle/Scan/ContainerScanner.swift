@@ -31,14 +31,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   init(_ policy: CompiledPolicy, at start: Timestamp, _ first: Container, _ options: ScanOptions) {
     classifier = Classifier(policy, scanStart: start.seconds)
     scan = ContainerScan(first)
-    marks = MarkReader(policy, first.kind)
+    marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
     self.options = options
   }
 
   /// Scans a container; what cannot be opened is in the scan's remarks.
   mutating func run(_ container: Container) -> ContainerScan {
     scan = ContainerScan(container)
-    marks = MarkReader(classifier.policy, container.kind)
+    marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
     do throws(SystemError) {
       try walk(container)
     } catch {
@@ -59,7 +59,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
     append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
-    if options.notesAccess { scan.accessed.append(0) }
+    if options.isForPurge { scan.accessed.append(0) }
     if options.excluded.contains(status.identity) {
       scan.exclude(0)
       return

@@ -46,8 +46,9 @@ public struct ScanOptions: Sendable {
   public var excluded: Set<FileIdentity>
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
-  /// Whether to note when files were last read: for a purge.
-  public var notesAccess = false
+  /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks
+  /// that have a say in what may go. Most policies have none, and looking for marks is a third of a scan.
+  var isForPurge = false
   /// Asked before each folder: whether the scan is to end early.
   public var isStopping: @Sendable () -> Bool
 
@@ -60,5 +61,14 @@ public struct ScanOptions: Sendable {
     self.excluded = excluded
     self.view = view
     self.isStopping = isStopping
+  }
+
+  /// The options of a scan for a purge.
+  public static func forPurge(
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) -> ScanOptions {
+    var options = ScanOptions(isStopping: isStopping)
+    options.isForPurge = true
+    return options
   }
 }
