@@ -37,13 +37,14 @@ enum HelpTree {
     let children = (command["subcommands"] as? [[String: Any]] ?? [])
       .filter { $0["commandName"] as? String != "help" }
     let below = children.flatMap { options($0, words + [$0["commandName"] as? String ?? ""]) }
-    return below + (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
-      let names = argument["names"] as? [[String: Any]] ?? []
-      let long = names.first { $0["kind"] as? String == "long" }?["name"] as? String
-      guard let long, argument["shouldDisplay"] as? Bool == true,
-        !["help", "version", "profile"].contains(long)
-      else { return nil }
-      return (words, Option(name: long, isFlag: argument["kind"] as? String == "flag"))
-    }
+    return below
+      + (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
+        let names = argument["names"] as? [[String: Any]] ?? []
+        let long = names.first { $0["kind"] as? String == "long" }?["name"] as? String
+        guard let long, argument["shouldDisplay"] as? Bool == true,
+          !["help", "version", "profile"].contains(long)
+        else { return nil }
+        return (words, Option(name: long, isFlag: argument["kind"] as? String == "flag"))
+      }
   }
 }
