@@ -49,13 +49,7 @@ struct PurgeRig {
 
   func scan(_ overlays: [String] = []) throws -> DeviceScan {
     let device = try Device.find(root: folder.path(root), layout: .coreSimulator)
-    return DeviceScan.run(device, policy: try Self.policy(overlays), options: Self.options)
-  }
-
-  static var options: ScanOptions {
-    var options = ScanOptions()
-    options.notesAccess = true
-    return options
+    return DeviceScan.run(device, policy: try Self.policy(overlays), options: .forPurge())
   }
 
   /// The device's policy, compiled once for all tests.

@@ -3,51 +3,77 @@ internal import SystemIO
 /// The places of units in the order of their paths' bytes, found without making any path.
 struct PathRanks {
   private var next: UInt32 = 0
+  private var siblings: [Sibling] = []
+
+  /// An entry of a folder, by what it is ordered.
+  private struct Sibling {
+    let entry: Int32
+    let start: Int32
+    let end: Int32
+    /// A folder's path goes on with a slash; a file's ends, before whatever goes on.
+    let behind: Int16
+  }
 
   /// Ranks the units of one container after another; containers come in the order of their paths.
-  mutating func rank(_ units: inout ArraySlice<PurgeUnit>, in scan: ContainerScan) {
+  mutating func rank(_ units: inout [PurgeUnit], in scan: ContainerScan) {
     guard !units.isEmpty else { return }
-    var byEntry: [Int32: Int] = [:]
-    var isOnTheWay = [Bool](repeating: false, count: scan.entries.count)
-    for place in units.indices {
-      byEntry[units[place].entry] = place
-      var at = Int(units[place].entry)
-      while !isOnTheWay[at] {
-        isOnTheWay[at] = true
-        at = Int(scan.entries[at].parent)
-      }
-    }
-    var pending = [0]
+    let places = Self.places(of: units, in: scan)
+    var pending: [Int32] = [0]
     while let index = pending.popLast() {
-      if let place = byEntry[Int32(index)] {
+      let place = Int(places[Int(index)]) - Self.first
+      if place >= 0 {
         units[place].rank = next
         next += 1
         continue
       }
-      let children = scan.entries[index].children.filter { isOnTheWay[$0] }
-      pending += Self.sorted(children, scan).reversed()
-    }
-  }
-
-  /// Siblings as their paths are ordered: a folder as if a slash stood behind its name.
-  private static func sorted(_ children: [Int], _ scan: ContainerScan) -> [Int] {
-    let names = scan.names
-    return children.sorted { left, right in
-      let (a, b) = (scan.entries[left], scan.entries[right])
-      let (first, second) = (names[a.nameRange], names[b.nameRange])
-      var index = 0
-      while index < first.count, index < second.count {
-        let (x, y) = (first[first.startIndex + index], second[second.startIndex + index])
-        if x != y { return x < y }
-        index += 1
+      siblings.removeAll(keepingCapacity: true)
+      for child in scan.entries[Int(index)].children where places[child] != 0 {
+        siblings.append(Self.sibling(child, scan))
       }
-      return end(first, index, a) < end(second, index, b)
+      sort(scan.names)
+      for sibling in siblings.reversed() { pending.append(sibling.entry) }
     }
   }
 
-  /// What stands at a place of a name, or behind it.
-  private static func end(_ name: ArraySlice<UInt8>, _ index: Int, _ entry: ScannedEntry) -> Int {
-    if index < name.count { return Int(name[name.startIndex + index]) }
-    return entry.status.kind == .directory ? Int(UInt8(ascii: "/")) : -1
+  /// By entry: 0 where no unit is there or below, 1 for a folder on the way to one, else the unit's
+  /// place, from 2.
+  private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> [Int32] {
+    var places = [Int32](repeating: 0, count: scan.entries.count)
+    for place in units.indices {
+      let entry = Int(units[place].entry)
+      places[entry] = Int32(place + first)
+      var at = Int(scan.entries[entry].parent)
+      while places[at] == 0 {
+        places[at] = 1
+        at = Int(scan.entries[at].parent)
+      }
+    }
+    return places
+  }
+
+  private static let first = 2
+
+  private static func sibling(_ index: Int, _ scan: ContainerScan) -> Sibling {
+    let range = scan.entries[index].nameRange
+    let isFolder = scan.entries[index].status.kind == .directory
+    return Sibling(
+      entry: Int32(index), start: Int32(range.lowerBound), end: Int32(range.upperBound),
+      behind: isFolder ? Int16(UInt8(ascii: "/")) : -1)
+  }
+
+  /// Sorts siblings as their paths are ordered: a folder as if a slash stood behind its name.
+  private mutating func sort(_ names: [UInt8]) {
+    siblings.sort { left, right in
+      var (one, other) = (Int(left.start), Int(right.start))
+      while one < left.end, other < right.end {
+        let (x, y) = (names[one], names[other])
+        if x != y { return x < y }
+        one &+= 1
+        other &+= 1
+      }
+      let end = one < left.end ? Int16(names[one]) : left.behind
+      let otherEnd = other < right.end ? Int16(names[other]) : right.behind
+      return end < otherEnd
+    }
   }
 }

@@ -12,7 +12,7 @@ struct PurgeFinder {
   private let shared: [Int: UInt64]
   private let place: Int32
   /// The units found, in the order of the walk.
-  private(set) var units: [PurgeUnit] = []
+  private var units: [PurgeUnit] = []
   /// The companions of databases that are units, by the database's entry.
   private(set) var companions: [Int32: [Int32]] = [:]
   /// Why entries are no candidates: those for which the policy's word is not all there is to say.
@@ -41,6 +41,13 @@ struct PurgeFinder {
     while let folder = pending.popLast() { look(in: folder, &pending) }
   }
 
+  /// Gives the units found away.
+  mutating func takeUnits() -> [PurgeUnit] {
+    var found: [PurgeUnit] = []
+    swap(&found, &units)
+    return found
+  }
+
   private mutating func look(in folder: Int, _ pending: inout [Int]) {
     let children = scan.entries[folder].children
     let databases = FolderDatabases(children, scan)
@@ -51,7 +58,8 @@ struct PurgeFinder {
         if !takeFolder(index) { pending.append(index) }
       case .file, .symlink:
         guard !databases.isCompanion(index) else { continue }
-        take(index, databases.companions(of: index))
+        let companions = databases.companions(of: index)
+        if companions.isEmpty { take(index) } else { take(index, companions) }
       case .fifo, .socket, .characterDevice, .blockDevice:
         obstacles[Int32(index)] = .special
       }
@@ -60,12 +68,26 @@ struct PurgeFinder {
 
   // MARK: - Files and databases
 
+  private mutating func take(_ index: Int) {
+    if let obstacle = obstacle(index) {
+      note(obstacle, at: index)
+    } else {
+      var sum = UnitSum()
+      add(index, to: &sum)
+      append(index, .file, sum)
+    }
+  }
+
+  /// What the policy never lets go is most of a device: that is told by its verdict.
+  private mutating func note(_ obstacle: PurgeObstacle, at index: Int) {
+    if obstacle != .never { obstacles[Int32(index)] = obstacle }
+  }
+
   private mutating func take(_ index: Int, _ sidecars: [Int]) {
     let members = [index] + sidecars
     for member in members {
       guard let obstacle = obstacle(member) else { continue }
-      // What the policy never lets go is most of a device: that is told by its verdict.
-      if obstacle != .never { obstacles[Int32(member)] = obstacle }
+      note(obstacle, at: member)
       for one in members where one != member {
         obstacles[Int32(one)] = .holds(scan.logicalPath(member))
       }
@@ -73,8 +95,8 @@ struct PurgeFinder {
     }
     var sum = UnitSum()
     for member in members { add(member, to: &sum) }
-    append(index, sidecars.isEmpty ? .file : .database, sum)
-    if !sidecars.isEmpty { companions[Int32(index)] = sidecars.map(Int32.init) }
+    append(index, .database, sum)
+    companions[Int32(index)] = sidecars.map(Int32.init)
   }
 
   /// Why an entry may not go whatever goes with it; nil where it may.
@@ -162,7 +184,7 @@ struct PurgeFinder {
 
   private mutating func append(_ index: Int, _ kind: PurgeUnit.Kind, _ sum: UnitSum) {
     var sum = sum
-    sum.settleLinks()
+    if sum.hasLinks { sum.settleLinks() }
     let verdict = scan.entries[index].verdicts.keep
     guard let own = verdict.purge.terms, let reluctant = sum.terms else { return }
     var terms = own

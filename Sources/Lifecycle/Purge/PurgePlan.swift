@@ -22,24 +22,19 @@ public struct PurgePlan: Sendable {
   public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
     var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeObstacle]])
     (units, companions, obstacles) = ([], [], [])
+    let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
     var ranks = PathRanks()
     for (place, container) in scan.containers.enumerated() {
       var finder = PurgeFinder(container, at: place, scan.policy, request)
       finder.run()
-      var found = finder.units[...]
+      var found = finder.takeUnits()
       ranks.rank(&found, in: container)
+      quotas?.mark(&found, in: container)
       units += found
       companions.append(finder.companions)
       obstacles.append(finder.obstacles)
     }
-    if !scan.policy.quotas.isEmpty {
-      let quotas = PurgeQuotas(scan.containers, scan.policy)
-      for index in units.indices {
-        let container = scan.containers[Int(units[index].container)]
-        units[index].overQuota = quotas.excess(of: units[index], in: container)
-      }
-    }
-    units.sort { $0.precedes($1, at: request.now) }
+    PurgeOrder.sort(&units, at: request.now)
     var plan = PurgePlan(
       scan: scan, request: request, units: units, volumes: [], companions: companions,
       obstacles: obstacles)
@@ -69,14 +64,15 @@ public struct PurgePlan: Sendable {
       on: container.query(Int(unit.entry)), scanStart: request.now.seconds)
   }
 
-  /// Whether a unit's container was asked for and its app does not run.
-  func isFree(_ unit: PurgeUnit) -> Bool {
-    let container = scan.containers[Int(unit.container)].container
-    return request.running[Self.party(of: container)] == nil && isWanted(unit)
+  /// The containers that were asked for and whose apps do not run, each by its place.
+  func freeContainers() -> [Bool] {
+    scan.containers.map {
+      request.running[Self.party(of: $0.container)] == nil && isWanted($0.container)
+    }
   }
 
-  func isWanted(_ unit: PurgeUnit) -> Bool {
-    request.only?.contains(scan.containers[Int(unit.container)].container.logicalPrefix) ?? true
+  func isWanted(_ container: Container) -> Bool {
+    request.only?.contains(container.logicalPrefix) ?? true
   }
 
   /// The device number of the volume that a unit lies on.

@@ -51,21 +51,21 @@ struct PurgeQuotas {
     return top
   }
 
-  /// By how much the app of a unit is over a quota that counts the unit: thousandths that are used
-  /// of the one that it is over most, 0 for none.
-  func excess(of unit: PurgeUnit, in scan: ContainerScan) -> UInt32 {
-    var most: UInt32 = 0
-    for (number, quota) in quotas.enumerated() {
-      let used = used[number][PurgePlan.party(of: scan.container)] ?? 0
-      guard quota.size > 0, used > UInt64(quota.size) else { continue }
-      let tops = counted[Int(unit.container)][number]
-      guard !tops.isEmpty, Self.isCounted(Int(unit.entry), tops, scan) else { continue }
+  /// Sets of units of one container by how much their app is over a quota that counts them:
+  /// thousandths that are used of the one that it is over most, 0 for none.
+  func mark(_ units: inout [PurgeUnit], in scan: ContainerScan) {
+    guard let number = units.first.map({ Int($0.container) }) else { return }
+    let party = PurgePlan.party(of: scan.container)
+    for (place, quota) in quotas.enumerated() {
+      let (used, tops) = (used[place][party] ?? 0, counted[number][place])
+      guard quota.size > 0, used > UInt64(quota.size), !tops.isEmpty else { continue }
       let (high, low) = used.multipliedFullWidth(by: 1000)
       let size = UInt64(quota.size)
       let share = high >= size ? UInt64.max : size.dividingFullWidth((high, low)).quotient
-      most = max(most, UInt32(clamping: share))
+      for unit in units.indices where Self.isCounted(Int(units[unit].entry), tops, scan) {
+        units[unit].overQuota = max(units[unit].overQuota, UInt32(clamping: share))
+      }
     }
-    return most
   }
 
   private static func isCounted(_ entry: Int, _ tops: Set<Int32>, _ scan: ContainerScan) -> Bool {

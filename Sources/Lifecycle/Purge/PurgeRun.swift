@@ -26,9 +26,10 @@ struct PurgeRun {
       PurgeReport.Volume(path: volume.path, goal: volume.goal, before: volume.space.available))
     guard let term = volume.term, volume.goal != .some(0) else { return }
     settleLeftovers(on: volume.device)
+    let isFree = plan.freeContainers()
     let all = plan.units.indices.filter { place in
       let unit = plan.units[place]
-      return plan.device(of: unit) == volume.device && plan.isFree(unit)
+      return isFree[Int(unit.container)] && plan.device(of: unit) == volume.device
         && term.lets(unit, at: plan.request.now)
     }
     var (batch, next) = (volume.chosen.map(Int.init), volume.chosen.count)

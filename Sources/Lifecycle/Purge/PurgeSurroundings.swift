@@ -35,9 +35,12 @@ extension PurgeRequest {
 
   /// The parties that run, of those that have something that may go, each with what says so.
   private static func running(_ scan: DeviceScan) -> [ByteString: String] {
+    let parties = parties(scan)
+    if parties.isEmpty { return [:] }
+    let apps = RunningApps(scan)
     var running: [ByteString: String] = [:]
-    for party in parties(scan) {
-      if let sign = sign(of: party, in: scan) { running[party] = sign }
+    for party in parties {
+      if let sign = apps.sign(of: party) { running[party] = sign.text }
     }
     return running
   }
@@ -53,17 +56,14 @@ extension PurgeRequest {
     return parties
   }
 
-  /// What says that a party runs: any of its containers is in use, of a group one of its members'.
+  /// What says that a party runs at this moment: any of its containers is in use, of a group one of
+  /// its members'.
   public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
-    let own = scan.containers.filter { PurgePlan.party(of: $0.container) == party }
-    var apps: Set<ByteString> = [party]
-    for container in own where container.container.kind == .group {
-      apps.formUnion(scan.device.members(of: container.container).map(\.app.identifier.bytes))
-    }
+    let apps = scan.apps(with: party)
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
     let part = DeviceScan(
-      device: scan.device, policy: scan.policy, containers: wanted, isInterrupted: false,
-      marks: scan.marks)
+      device: scan.device, policy: scan.policy, began: scan.began, containers: wanted,
+      isInterrupted: false, marks: scan.marks)
     return RunningApps.signs(in: part).first?.text
   }
 
@@ -81,6 +81,26 @@ extension PurgeRequest {
       if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }
     }
     return found
+  }
+}
+
+extension DeviceScan {
+  /// A party, and the apps that share a group with it that is a party of its own.
+  fileprivate func apps(with party: ByteString) -> Set<ByteString> {
+    var apps: Set<ByteString> = [party]
+    for scan in containers where scan.container.kind == .group {
+      guard PurgePlan.party(of: scan.container) == party else { continue }
+      apps.formUnion(device.members(of: scan.container).map(\.app.identifier.bytes))
+    }
+    return apps
+  }
+}
+
+extension RunningApps {
+  /// What says that a party runs.
+  fileprivate func sign(of party: ByteString) -> Sign? {
+    let apps = scan.apps(with: party)
+    return signs { apps.contains(PurgePlan.party(of: $0)) }.first
   }
 }
 

@@ -65,19 +65,6 @@ public struct PurgeUnit: Sendable, Hashable {
     let (age, overflow) = now.seconds.subtractingReportingOverflow(newest)
     return overflow ? 0 : age
   }
-
-  /// Whether it goes before another: by the rule's order; apps over their quota first, by how much;
-  /// the longest unused first; then the largest; then by path (docs/purge.md, "Order").
-  func precedes(_ other: PurgeUnit, at now: Timestamp) -> Bool {
-    if terms.order != other.terms.order { return terms.order < other.terms.order }
-    if overQuota != other.overQuota { return overQuota > other.overQuota }
-    let (age, otherAge) = (
-      Age(seconds: age(at: now)), Age(seconds: other.age(at: now))
-    )
-    if age != otherAge { return age < otherAge }
-    if bytes != other.bytes { return bytes > other.bytes }
-    return rank < other.rank
-  }
 }
 
 /// Why something is not deleted though a purge came by.

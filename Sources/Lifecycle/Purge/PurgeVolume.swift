@@ -58,12 +58,11 @@ extension PurgePlan {
     }
   }
 
-  private func isWanted(_ container: Container) -> Bool {
-    request.only?.contains(container.logicalPrefix) ?? true
-  }
-
   private func volume(_ device: UInt64, _ path: ByteString, _ space: VolumeSpace) -> PurgeVolume {
-    let own = units.indices.filter { self.device(of: units[$0]) == device && isFree(units[$0]) }
+    let isFree = freeContainers()
+    let own = units.indices.filter {
+      isFree[Int(units[$0].container)] && self.device(of: units[$0]) == device
+    }
     let levels = scan.policy.pressure.map { pressure in
       let term = PurgeTerm(pressure)
       let (taken, bytes) = take(own.filter { term.lets(units[$0], at: request.now) }, upTo: nil)

@@ -1,9 +1,19 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Whether an app runs whose containers are to be changed (docs/restore.md, "Running apps"): by the
+/// Whether apps run whose containers are to be changed (docs/restore.md, "Running apps"): by the
 /// platform's own register, then by what processes have open.
+///
+/// A device has many files and processes use few: so first all that any process uses is noted, and
+/// then looked for among a scan's entries, which costs each of them a comparison and no memory.
 struct RunningApps {
+  let scan: DeviceScan
+  private let registered: [Sign]
+  /// The files of the scan's that processes use, each with its container's place.
+  private var used: [FileIdentity: Int] = [:]
+  /// Processes that hide what they use; nothing where /proc cannot be read.
+  private let unknown: [Processes.Process]?
+
   /// A reason to take an app for running.
   struct Sign: Hashable {
     /// The app or the container.
@@ -18,30 +28,82 @@ struct RunningApps {
 
   /// What runs of the apps whose containers a scan looked at.
   static func signs(in scan: DeviceScan) -> [Sign] {
-    let registered = FlatpakRegister.running(among: scan.containers.map(\.container))
+    RunningApps(scan).signs { _ in true }
+  }
+
+  /// Looks at all processes.
+  init(_ scan: DeviceScan) {
+    self.scan = scan
+    registered = FlatpakRegister.running(among: scan.containers.map(\.container))
+    var all: Set<FileIdentity> = []
+    let found = try? Processes.using {
+      all.insert($0)
+      return false
+    }
+    unknown = found?.unknown
+    used = Self.places(of: all, in: scan)
+  }
+
+  /// What runs of the apps of some of the containers.
+  func signs(where isWanted: (Container) -> Bool) -> [Sign] {
+    let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
+    let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
+    let registered = registered.filter { apps.contains($0.app) }
     if !registered.isEmpty { return registered }
-    var files: [FileIdentity: Int] = [:]
-    var owners: Set<UInt32> = []
+    guard let unknown else { return [Self.unreadable] }
+    let own = Set(wanted)
+    let files = used.filter { own.contains($0.value) }
+    // Whose they are is asked for again: mostly nobody's.
+    let uses = files.isEmpty ? [] : (try? Processes.using { files[$0] != nil })?.uses
+    guard let uses else { return [Self.unreadable] }
+    let signs = uses.map {
+      Sign(app: app(of: $0), process: $0.process, program: $0.name, file: $0.file)
+    }
+    if unknown.isEmpty { return signs }
+    let owners = owners(of: wanted)
+    return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)
+  }
+
+  /// Those of some files that a scan saw, each with its container's place.
+  private static func places(
+    of files: Set<FileIdentity>, in scan: DeviceScan
+  ) -> [FileIdentity: Int] {
+    var places: [FileIdentity: Int] = [:]
+    // A bit for what the number of a file ends with: most entries need no further look.
+    var bits = [Bool](repeating: false, count: 1 << 16)
+    for file in files { bits[Int(file.inode & 0xffff)] = true }
     for (number, container) in scan.containers.enumerated() {
-      for entry in container.entries where container.container.member == nil || entry.isFile {
-        files[entry.status.identity] = number
+      let isOne = container.container.member != nil
+      for entry in container.entries where bits[Int(entry.status.identity.inode & 0xffff)] {
+        guard files.contains(entry.status.identity), !isOne || entry.isFile else { continue }
+        places[entry.status.identity] = number
+      }
+    }
+    return places
+  }
+
+  private func owners(of containers: [Int]) -> Set<UInt32> {
+    var owners: Set<UInt32> = []
+    var last: UInt32?
+    for container in containers.map({ scan.containers[$0] }) {
+      for entry in container.entries
+      where entry.status.user != last && (container.container.member == nil || entry.isFile) {
+        last = entry.status.user
         owners.insert(entry.status.user)
       }
     }
-    guard let found = try? Processes.using({ files[$0] != nil }) else {
-      return [Sign(app: "any app", process: 0, program: "unknown", file: "/proc cannot be read")]
-    }
-    return found.uses.map { use in
-      Sign(app: app(of: use, scan), process: use.process, program: use.name, file: use.file)
-    } + found.unknown.filter { mayBeApp($0, owners) }.map(Self.sign)
+    return owners
   }
 
-  private static func app(of use: Processes.Use, _ scan: DeviceScan) -> ByteString {
+  private func app(of use: Processes.Use) -> ByteString {
     let container = scan.containers.map(\.container).first {
       use.file.isWithin($0.absolutePath)
     }
     return container?.owner?.bytes ?? container?.logicalPrefix ?? "an app of this device"
   }
+
+  private static let unreadable = Sign(
+    app: "any app", process: 0, program: "unknown", file: "/proc cannot be read")
 
   private static func sign(_ process: Processes.Process) -> Sign {
     Sign(

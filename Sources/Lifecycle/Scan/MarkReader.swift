@@ -11,9 +11,10 @@ struct MarkReader: ~Copyable {
   /// Whether what was found of the entry in hand stays as long as the entry's time of change.
   private var isLasting = true
 
-  /// Finds out what to look for.
-  init(_ policy: CompiledPolicy, _ kind: ContainerKind) {
-    for (index, marker) in policy.markers.enumerated() where marker.kinds.contains(kind) {
+  /// Finds out what to look for: all marks, or those that have a say in what a purge may take.
+  init(_ policy: CompiledPolicy, _ kind: ContainerKind, isForPurge: Bool) {
+    for (index, marker) in policy.markers.enumerated()
+    where marker.kinds.contains(kind) && (!isForPurge || marker.concernsPurge) {
       switch marker.sign {
       case .attribute(_, let value):
         guard let name = marker.linuxAttribute else { continue }

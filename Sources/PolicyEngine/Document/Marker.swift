@@ -53,6 +53,10 @@ public struct Marker: Sendable, Hashable {
     if case .file(_, let beginning?) = sign { beginning.utf8.count } else { 0 }
   }
 
+  /// Whether it has a say in what a purge may take: by a class, from whose dispositions all starts
+  /// again, or by itself.
+  public var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }
+
   /// Whether the mark is a file, which may have been copied along with a folder by chance.
   var isFile: Bool { if case .file = sign { true } else { false } }
 }

@@ -101,9 +101,8 @@ struct PurgeCommand: SandboxCommand {
   ) throws -> PurgePlan {
     let device = found.stating(groupsOf: compiled)
     let selected = try apps.map { try device.app(ByteString($0)) }
-    var options = ScanOptions(isStopping: isStopping)
-    options.notesAccess = true
-    let scan = DeviceScan.run(device, policy: compiled, options: options)
+    let scan = DeviceScan.run(
+      device, policy: compiled, options: .forPurge(isStopping: isStopping))
     if scan.isInterrupted { throw LifecycleError.interrupted }
     var request = try PurgeRequest.now(goal.goal, level: goal.level, for: scan)
     if !selected.isEmpty {
@@ -114,9 +113,8 @@ struct PurgeCommand: SandboxCommand {
 
   /// The plan of what the policy's levels ask for, for one who only wants to know.
   static func look(_ found: Device, _ policy: CompiledPolicy) throws -> PurgePlan {
-    var options = ScanOptions()
-    options.notesAccess = true
-    let scan = DeviceScan.run(found.stating(groupsOf: policy), policy: policy, options: options)
+    let scan = DeviceScan.run(
+      found.stating(groupsOf: policy), policy: policy, options: .forPurge())
     return PurgePlan.make(scan, try PurgeRequest.now(.byPressure, for: scan))
   }
 
