@@ -40,9 +40,11 @@ run: build ## the tour on the sample device
 test: ## all tests
 	$(SWIFT) test
 
-soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10)
+soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10), and updates
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
+	SANDBOXCTL_STRESS=1 $(SWIFT) test \
+	  --filter "UpdateKillTests|UpdateFaultTests|UpdatePropertyTests|RollbackTests"
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)

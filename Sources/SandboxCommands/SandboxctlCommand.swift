@@ -32,7 +32,10 @@ struct SandboxctlCommand: ParsableCommand {
           ]),
         CommandGroup(
           name: "App life",
-          subcommands: [PurgeCommand.self, RecoverCommand.self, TrashCommand.self]),
+          subcommands: [
+            InstallCommand.self, UpdateCommand.self, RollbackCommand.self, PurgeCommand.self,
+            RecoverCommand.self, TrashCommand.self,
+          ]),
         CommandGroup(
           name: "Device and policy",
           subcommands: [

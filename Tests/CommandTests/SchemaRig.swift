@@ -21,6 +21,13 @@ struct SchemaRig {
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
     try OddTree.make(in: cli.folder, at: "odd")
+    for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {
+      try cli.folder.write(
+        """
+        <plist><dict><key>CFBundleIdentifier</key><string>org.example.\(app)</string>
+        <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
+        """, at: ByteString("\(name)/Info.plist"))
+    }
     for (name, rule) in [("bad", "match: [x]"), ("wrong", "match: x/**, class: cache")] {
       try cli.folder.write(
         """

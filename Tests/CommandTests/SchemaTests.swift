@@ -49,6 +49,29 @@ import Testing
         ("purge --root again --free 1TiB --yes --json", 5),
       ]
     ),
+    (
+      "update",
+      [
+        ("update New.app --root again --dry-run --json", 0),
+        ("update New.app --root again --repo other --json", 0),
+        ("update device --root again --json", 1),
+      ]
+    ),
+    (
+      "rollback",
+      [
+        ("rollback notebook --root again --repo other --dry-run --json", 0),
+        ("rollback notebook --root again --repo other --json", 0),
+        ("rollback darkroom --root again --repo other --dry-run --json", 1),
+      ]
+    ),
+    (
+      "install",
+      [
+        ("install New.app --root again --dry-run --json", 1),
+        ("install Other.app --root again --no-snapshot --json", 0),
+      ]
+    ),
     ("policy-list", [("policy list --json", 0)]), ("policy-show", [("policy show ios --json", 0)]),
     ("policy-lint", [("policy lint ios --json", 0), ("policy lint bad.yaml --json", 5)]),
     ("policy-test", [("policy test ios --json", 0), ("policy test wrong.yaml --json", 5)]),
@@ -142,7 +165,7 @@ import Testing
     let folder = Shared.packageRoot.appendingPathComponent("docs/json")
     let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
     let schemas = Set(files.filter { $0.hasSuffix(".schema.json") })
-    let wanted = commands.union(["common", "messages"]).map { "\($0).schema.json" }
+    let wanted = commands.union(["app-change", "common", "messages"]).map { "\($0).schema.json" }
     #expect(schemas == Set(wanted), "a schema for each command with --json in docs/json")
     let index = try String(contentsOf: folder.appendingPathComponent("README.md"), encoding: .utf8)
     for schema in wanted { #expect(index.contains("(\(schema))"), "\(schema) in README.md") }

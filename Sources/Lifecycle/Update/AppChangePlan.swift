@@ -36,6 +36,16 @@ public struct AppChangePlan: Sendable {
   /// The logical path of the app.
   public var path: ByteString { LogicalContainer.app(request.app) }
 
+  /// The version and build that come: the package's, or those of the snapshot that a rollback goes back
+  /// to; nil where none comes.
+  public var arriving: (version: ByteString?, build: ByteString?)? {
+    if let package = request.package { return (package.version, package.build) }
+    let stored = restore?.snapshot.snapshot.apps.first {
+      ByteString($0.identifier) == request.app.bytes
+    }
+    return stored.map { ($0.version.map { ByteString($0) }, $0.build.map { ByteString($0) }) }
+  }
+
   /// What runs now of the app: a look at the system, each time it is asked for.
   public func runningProcesses() -> [RunningProcess] {
     RunningApps.signs(in: scan).map { RunningProcess($0) }

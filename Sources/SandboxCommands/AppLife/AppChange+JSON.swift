@@ -22,12 +22,16 @@ extension AppChangePlan {
       JSON.Member("policy_digest", .string(policy.digest.hex)),
     ] + JSON.path(request.app.bytes, named: "app") + [
       JSON.Member("from", present.map { version($0.isInstalled, $0.version, $0.build) } ?? .null),
-      JSON.Member("to", request.package.map { version(true, $0.version, $0.build) } ?? .null),
+      JSON.Member("to", arriving.map { version(true, $0.version, $0.build) } ?? .null),
       JSON.Member("strict", .bool(request.isStrict)),
       JSON.Member("simulated", .bool(isSimulated)),
       JSON.Member("commands", .array(commands.map { .string($0) })),
       JSON.Member("refusals", .array(refusals.map(\.json))),
       JSON.Member("containers", .array(containers.map(\.json))),
+      JSON.Member("snapshot", restore.map { .string($0.snapshot.id.hex) } ?? .null),
+      JSON.Member("newer", .array(newer.map { .object(JSON.path($0)) })),
+      JSON.Member(
+        "left_groups", .array((restore?.leftGroups ?? []).map { .object(JSON.path($0.path)) })),
       JSON.Member("carried", Self.json(totals(.carried))),
       JSON.Member("at_risk", Self.json(totals(.atRisk))),
       JSON.Member("dropped", Self.json(totals(.dropped))),

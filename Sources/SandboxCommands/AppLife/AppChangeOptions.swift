@@ -57,7 +57,7 @@ struct AppChangeRun {
   }
 
   /// Opens the repository; nothing where nobody named one and the user's own is not there.
-  private static func open(
+  static func open(
     _ options: RepositoryOptions
   ) throws -> (repository: Repository, storage: LocalStorage)? {
     let place: RepositoryPlace
@@ -70,23 +70,32 @@ struct AppChangeRun {
     }
   }
 
-  /// Plans what is asked for.
-  func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
-    var request = request
-    request.isForced = options.force
-    request.savesFirst = !options.noSnapshot
-    let scan = DeviceScan.run(
+  /// What is in the containers that an operation on an app is about.
+  func scan(for app: BundleIdentifier) throws -> DeviceScan {
+    DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
         destination: Destination(isUnencrypted: true),
         excluded: try repository.map { [try $0.storage.identity()] } ?? [])
-    ) { AppChangePlan.isConcerned($0, by: request.app, on: device) }
-    return AppChangePlan.make(scan, request)
+    ) { AppChangePlan.isConcerned($0, by: app, on: device) }
+  }
+
+  /// The request with what the options say.
+  func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
+    var request = request
+    request.isForced = options.force
+    request.savesFirst = !options.noSnapshot
+    return request
+  }
+
+  /// Plans what is asked for.
+  func plan(_ request: AppChangeRequest) throws -> AppChangePlan {
+    AppChangePlan.make(try scan(for: request.app), adapted(request))
   }
 
   /// Tells the plan, or carries it out with `body` and tells the report.
   func finish(
-    _ plan: AppChangePlan, _ console: Console,
+    _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
     _ body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
     let text = AppChangeText(plan, console, isQuiet: options.output.quiet)
@@ -94,12 +103,14 @@ struct AppChangeRun {
       try options.output.json ? console.result(plan.json) : text.tell()
       return plan.refusals.isEmpty ? .done : .failed
     }
-    let report = try options.progress.run(ProgressCounters(), options.output) { isStopping in
+    let counters = ProgressCounters()
+    let report = try options.progress.run(counters, options.output) { isStopping in
       let saving = BackupRequest(
         program: Version.text, cache: Host.cacheFolder, isStopping: isStopping)
       return try body(
         AppChangeOperation(
-          plan, saving: saving, to: repository?.repository, isStopping: isStopping))
+          plan, saving: saving, to: repository?.repository, from: reader, counters: counters,
+          isStopping: isStopping))
     }
     try options.output.json ? console.result(report.json(plan)) : text.report(report)
     return report.isComplete ? .done : .doneInPart

@@ -58,7 +58,7 @@ struct AppChangeText {
   private func head() throws {
     let app = plan.request.app
     let before = plan.present.flatMap { $0.isInstalled ? text($0.version, $0.build) : nil }
-    let after = plan.request.package.map { text($0.version, $0.build) }
+    let after = plan.arriving.map { text($0.version, $0.build) }
     let versions = [before, after].compactMap { $0 }.joined(separator: " -> ")
     let way = plan.isSimulated ? " (told only: \(plan.device.layout.rawValue) does it itself)" : ""
     try console.result(
@@ -90,6 +90,10 @@ struct AppChangeText {
       for link in container.foreignLinks {
         console.note("\(link.path): \(link.remark), which is in no container that moves")
       }
+    }
+    for group in plan.restore?.leftGroups ?? [] {
+      console.note(
+        "left as it is: \(group.path): other apps share it, or may; '--with-groups' takes it along")
     }
     for note in plan.notes { console.note("\(note.path): \(note.remark)") }
   }

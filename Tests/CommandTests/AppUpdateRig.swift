@@ -1,0 +1,100 @@
+import Foundation
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// The sample device in memory, a repository, and another version of one of its apps.
+struct AppUpdateRig {
+  let cli: CommandLine
+  static let app = "org.example.notebook"
+  static let metadata: ByteString = ".com.apple.mobile_container_manager.metadata.plist"
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    try makePackage("New.app", version: "9.0", build: "999")
+  }
+
+  /// Makes a package of the app that is installed, with another version.
+  func makePackage(_ name: String, version: String, build: String) throws {
+    let bundle = try #require(
+      try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/bundle" })
+    let source = bundle.realPath.appending("Notebook.app")
+    _ = try Program.run("cp", ["-a", "\(source)", name], in: cli.folder.url)
+    var plists: [ByteString] = [ByteString("\(name)/Info.plist")]
+    for plugIn in try Folder.open(path: cli.folder.path(ByteString("\(name)/PlugIns"))).names() {
+      plists.append(ByteString("\(name)/PlugIns").appending(plugIn).appending("Info.plist"))
+    }
+    for path in plists {
+      let list = try PropertyList(reading: cli.folder.read(path))
+      let members = (list.dictionaryValue ?? []).map { member in
+        switch member.key {
+        case "CFBundleVersion": PropertyList.Member(member.key, .string(ByteString(build)))
+        case "CFBundleShortVersionString":
+          PropertyList.Member(member.key, .string(ByteString(version)))
+        default: member
+        }
+      }
+      try cli.folder.write(PropertyList.dictionary(members).binary(), at: path)
+    }
+  }
+
+  /// The device, as this process sees it.
+  func device() throws -> Device {
+    try DeviceFinder(layout: .coreSimulator, machineID: "m", systemFlatpak: nil)
+      .find(cli.folder.path("device"))
+  }
+
+  /// What is below a container of the device, but for the platform's own metadata.
+  func records(_ container: Container) throws -> [ByteString: TreeRecord] {
+    let inner = ByteString(container.absolutePath.bytes.dropFirst(cli.folder.path.count + 1))
+    return try TreeRecord.all(in: cli.folder, inner).filter {
+      $0.key != Self.metadata && !OwnNames.has($0.key.components.first ?? "")
+    }
+  }
+
+  func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
+    let container = try device().containers.first { $0.logicalPrefix == path }
+    return try container.map { try records($0) } ?? [:]
+  }
+
+  /// The files of all the device's containers but bundles, by logical path, with their bytes' hashes.
+  func data() throws -> [ByteString: Int?] {
+    var found: [ByteString: Int?] = [:]
+    for container in try device().containers where container.kind != .bundle {
+      for (path, record) in try records(container) where record.kind == .file {
+        found[container.logicalPrefix.appending(path)] = record.content
+      }
+    }
+    return found
+  }
+
+  /// The app's version, as the device has it.
+  func version() throws -> ByteString? {
+    try device().apps.first { $0.identifier.bytes == ByteString(Self.app) }?.version
+  }
+
+  /// Whether something was interrupted.
+  var isInterrupted: Bool {
+    let journal = cli.folder.string + "/device/.sandboxctl/journal"
+    let names = (try? FileManager.default.contentsOfDirectory(atPath: journal)) ?? []
+    return names.contains { $0.hasSuffix(".json") }
+  }
+
+  /// Whether something lies there that was being prepared.
+  var hasStaging: Bool {
+    let all = FileManager.default.enumerator(atPath: cli.folder.string + "/device")
+    while let path = all?.nextObject() as? String {
+      if path.contains(".sandboxctl-restore-") { return true }
+    }
+    return false
+  }
+
+  /// Puts a copy that was made before in the device's place.
+  func reset(from copy: String) throws {
+    try cli.folder.folder.removeTree("device")
+    _ = try Program.run("cp", ["-a", copy, "device"], in: cli.folder.url)
+  }
+}
