@@ -45,6 +45,9 @@ public struct FolderLadder: ~Copyable {
   /// The path from the root to the folder in hand, without the root's own.
   public var relativePath: ByteString { ByteString(relative) }
 
+  /// The names from the root down to the folder in hand.
+  var names: [ByteString] { rungs.map(\.name) }
+
   /// The path of the folder in hand, for messages.
   public var path: ByteString { root.path.appending(relativePath) }
 
@@ -141,6 +144,9 @@ public struct FolderLadder: ~Copyable {
       throw error
     }
   }
+
+  /// Which folder is in hand.
+  func identity() throws(SystemError) -> FileIdentity { try identity(of: raw, "") }
 
   private func identity(
     of raw: Int32, _ name: ByteString

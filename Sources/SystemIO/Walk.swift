@@ -21,14 +21,25 @@ public struct Walk: ~Copyable {
   public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, state: Visitor.State
   ) {
+    _ = run(&visitor, from: WalkStart(path: [], state: state))
+  }
+
+  /// Walks a folder below the root and what is below that. Gives the folders that it did not come
+  /// to, in the order in which it would have, when the visitor wanted to leave them to another walk.
+  @inlinable
+  public mutating func run<Visitor: WalkVisitor & ~Copyable>(
+    _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
+  ) -> [WalkStart<Visitor.State>] {
     var pending: [PendingFolder<Visitor.State>] = []
     do throws(SystemError) {
-      let device = try goToRoot()
-      list(&visitor, device, state, &pending)
+      let device = try go(to: start.path)
+      list(&visitor, device, start.state, &pending)
     } catch {
-      report(error, "", &visitor, state)
+      if let problem = problem(error, at: start.path) {
+        visitor.failed(problem, state: start.state)
+      }
     }
-    while !visitor.isDone, let next = pending.popLast() {
+    while !visitor.isDone, !visitor.isYielding, let next = pending.popLast() {
       do throws(SystemError) {
         try enter(next.name, depth: next.depth)
       } catch {
@@ -36,6 +47,9 @@ public struct Walk: ~Copyable {
         continue
       }
       list(&visitor, next.device, next.state, &pending)
+    }
+    return pending.reversed().map { folder in
+      WalkStart(path: path(of: folder.name, depth: folder.depth), state: folder.state)
     }
   }
 
@@ -93,12 +107,19 @@ struct PendingFolder<State> {
 }
 
 extension Walk {
-  /// Takes the root in hand, at the beginning of its listing, and gives its device.
+  /// Takes the folder at a path in hand, at the beginning of its listing, and gives its device.
   @usableFromInline
-  mutating func goToRoot() throws(SystemError) -> UInt64 {
+  mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try ladder.ascend(to: 0)
-    try ladder.root.descriptor.seek(to: 0)
-    return try ladder.root.status().identity.device
+    for name in path { try ladder.descend(name) }
+    if path.isEmpty { try ladder.root.descriptor.seek(to: 0) }
+    return try ladder.identity().device
+  }
+
+  /// The path of a folder that was to be entered next at a depth.
+  @usableFromInline
+  func path(of name: ByteString, depth: Int) -> [ByteString] {
+    ladder.names.prefix(depth - 1) + [name]
   }
 
   /// Takes the folder at a depth in hand, a child of the one above it.
@@ -128,5 +149,13 @@ extension Walk {
   func problem(_ error: SystemError, _ name: ByteString) -> WalkProblem? {
     if error.isMissing { return nil }
     return WalkProblem(path: ladder.relativePath.appending(name), error: error)
+  }
+
+  /// The same of a folder at a path, which was not reached.
+  @usableFromInline
+  func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
+    if error.isMissing { return nil }
+    return WalkProblem(
+      path: path.reduce(ByteString("")) { $0.appending($1) }, error: error)
   }
 }

@@ -110,8 +110,28 @@ public protocol WalkVisitor: ~Copyable {
   /// Whether it wants to see no more: then the walk ends. Asked before each folder and after each
   /// batch.
   var isDone: Bool { get }
+
+  /// Whether it wants to leave the folders that are still to be entered to another walk. Asked
+  /// before each folder.
+  var isYielding: Bool { get }
+}
+
+/// A folder below the root that a walk begins at.
+public struct WalkStart<State> {
+  /// The names from the root down to it; none for the root.
+  public let path: [ByteString]
+  /// What the visitor knows of it.
+  public let state: State
+
+  /// Makes a start.
+  @inlinable
+  public init(path: [ByteString], state: State) {
+    self.path = path
+    self.state = state
+  }
 }
 
 extension WalkVisitor where Self: ~Copyable {
   @inlinable public var isDone: Bool { false }
+  @inlinable public var isYielding: Bool { false }
 }

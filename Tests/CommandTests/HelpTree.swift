@@ -25,8 +25,7 @@ enum HelpTree {
     let isFlag: Bool
   }
 
-  /// The options of each command that has no commands below it, but for those that every command
-  /// has.
+  /// The options of each command, but for those that every command has.
   static func options(_ cli: CommandLine) throws -> [(command: [String], option: Option)] {
     let dump = try cli.json("--experimental-dump-help")
     return options(try #require(dump["command"] as? [String: Any]), [])
@@ -37,16 +36,15 @@ enum HelpTree {
   ) -> [(command: [String], option: Option)] {
     let children = (command["subcommands"] as? [[String: Any]] ?? [])
       .filter { $0["commandName"] as? String != "help" }
-    if !children.isEmpty {
-      return children.flatMap { options($0, words + [$0["commandName"] as? String ?? ""]) }
-    }
-    return (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
-      let names = argument["names"] as? [[String: Any]] ?? []
-      let long = names.first { $0["kind"] as? String == "long" }?["name"] as? String
-      guard let long, argument["shouldDisplay"] as? Bool == true,
-        !["help", "version", "profile"].contains(long)
-      else { return nil }
-      return (words, Option(name: long, isFlag: argument["kind"] as? String == "flag"))
-    }
+    let below = children.flatMap { options($0, words + [$0["commandName"] as? String ?? ""]) }
+    return below
+      + (command["arguments"] as? [[String: Any]] ?? []).compactMap { argument in
+        let names = argument["names"] as? [[String: Any]] ?? []
+        let long = names.first { $0["kind"] as? String == "long" }?["name"] as? String
+        guard let long, argument["shouldDisplay"] as? Bool == true,
+          !["help", "version", "profile"].contains(long)
+        else { return nil }
+        return (words, Option(name: long, isFlag: argument["kind"] as? String == "flag"))
+      }
   }
 }

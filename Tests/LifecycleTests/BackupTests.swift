@@ -5,6 +5,17 @@ import TestSupport
 import Testing
 
 @Suite struct BackupTests {
+  @Test func aSnapshotIsOfTheTimeAtWhichTheScanBegan() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("stays", at: "tree/stays")
+    let before = Host.now()
+    let scan = try rig.scan()
+    let after = Host.now()
+    let snapshot = try #require(try rig.backup(scan).snapshot?.snapshot)
+    #expect(snapshot.time == scan.began)
+    #expect(before <= scan.began && scan.began <= after)
+  }
+
   @Test func whatGoesAwayBetweenScanAndReadingIsAWarning() throws {
     let rig = try Rig()
     try rig.folder.write("stays", at: "tree/stays")

@@ -127,7 +127,7 @@ import Testing
     }
   }
 
-  private static func policy(
+  static func policy(
     _ rules: [String], markers: [String] = []
   ) throws -> CompiledPolicy {
     let lists = [("rules", rules), ("markers", markers)].filter { !$0.1.isEmpty }

@@ -1,57 +1,47 @@
 internal import Codecs
-internal import Synchronization
 internal import SystemIO
 
-/// Reads packs whole on threads of its own, the largest first, so that all end at about one time.
+/// Reads packs whole on threads of its own. Each takes a pack for itself, the largest first; when
+/// none is left it helps those that are at work, so that all end at one time.
 struct DataCheck {
-  private let verdicts: Verdicts
+  private let packs: [PackCheck]
   private let workers: Workers?
-
-  private final class Verdicts: Sendable {
-    let all = Mutex<[PackCheck.Verdict]>([])
-  }
 
   /// Begins to read.
   init(
     _ inventory: RepositoryInventory, _ index: CheckedIndex, _ check: RepositoryCheck
   ) throws(StoreError) {
-    let packs = Self.chosen(of: inventory.packs, by: check.reading)
-    let verdicts = Verdicts()
-    self.verdicts = verdicts
+    let storage = check.repository.storage
+    let chosen = Self.chosen(of: inventory.packs, by: check.reading)
+    let counts = chosen.isEmpty ? [:] : index.counts()
+    let packs = chosen.map { pack, size in
+      PackCheck(pack, size: size, index, expected: counts[pack] ?? 0, in: storage)
+    }
+    self.packs = packs
     guard !packs.isEmpty else {
       workers = nil
       return
     }
-    let counts = index.counts()
-    let storage = check.repository.storage
     let threads = try StoreError.wrap { () throws(SystemError) in
-      try Workers(count: min(check.workers, packs.count), capacity: packs.count, name: "check")
+      try Workers(count: check.workers, capacity: check.workers, name: "check")
     }
-    for (pack, size) in packs {
-      threads.submit {
-        let verdict = Self.read(pack, size, index, counts[pack] ?? 0, storage)
-        verdicts.all.withLock { $0.append(verdict) }
-      }
-    }
+    for _ in 0..<check.workers { threads.submit { Self.work(packs) } }
     workers = threads
   }
 
   /// Waits for the threads and gives what they found, in the order of the packs' ids.
   func finish() -> [PackCheck.Verdict] {
     workers?.finish()
-    return verdicts.all.withLock { $0.sorted { $0.pack < $1.pack } }
+    return packs.map { $0.finish() }.sorted { $0.pack < $1.pack }
   }
 
-  private static func read(
-    _ pack: Digest, _ size: UInt64, _ index: CheckedIndex, _ expected: Int,
-    _ storage: any Storage
-  ) -> PackCheck.Verdict {
-    do {
-      var check = try PackCheck(pack, size: size, in: storage)
-      check.run(index, expected: expected)
-      return check.verdict
+  private static func work(_ packs: [PackCheck]) {
+    do throws(StoreError) {
+      var check = try FrameCheck()
+      for pack in packs where pack.take() { pack.work(&check) }
+      for pack in packs { pack.work(&check) }
     } catch {
-      return PackCheck.Verdict(pack: pack, faults: [error.reason])
+      for pack in packs { pack.fail(error) }
     }
   }
 

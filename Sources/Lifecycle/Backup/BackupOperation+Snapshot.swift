@@ -11,7 +11,7 @@ extension BackupOperation {
   ) -> Snapshot {
     var snapshot = Snapshot(
       repository: repository.id, source: SourceIdentity.digest(of: plan.device),
-      sequence: earlier.sequence + 1, time: request.now?() ?? Host.now(), host: Host.name,
+      sequence: earlier.sequence + 1, time: request.now?() ?? plan.began, host: Host.name,
       user: Host.userName(Host.userID) ?? "\(Host.userID)", device: deviceRecord(),
       scope: request.scope, reason: request.reason, policy: plan.policy, tree: tree,
       program: request.program)

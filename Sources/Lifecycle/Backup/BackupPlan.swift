@@ -6,6 +6,8 @@ public import SystemIO
 /// What a backup will store and what it will leave out: from a scan, before anything is written.
 public struct BackupPlan: Sendable {
   public let device: Device
+  /// When the scan began: what changed after that may be in the backup or not.
+  let began: Timestamp
   /// What was found, container by container, in the order of their logical paths.
   public let scans: [ContainerScan]
   /// The policy that decided.
@@ -18,7 +20,7 @@ public struct BackupPlan: Sendable {
   /// Makes the plan of a scan.
   public static func make(_ scan: DeviceScan) -> BackupPlan {
     BackupPlan(
-      device: scan.device, scans: scan.containers,
+      device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
       summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan))
   }

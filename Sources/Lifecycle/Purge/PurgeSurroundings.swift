@@ -64,8 +64,8 @@ extension PurgeRequest {
     let apps = scan.apps(with: party)
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
     let part = DeviceScan(
-      device: scan.device, policy: scan.policy, containers: wanted, isInterrupted: false,
-      marks: scan.marks)
+      device: scan.device, policy: scan.policy, began: scan.began, containers: wanted,
+      isInterrupted: false, marks: scan.marks)
     return RunningApps.signs(in: part).first?.text
   }
 

@@ -96,8 +96,8 @@ public struct ContainerScan: Sendable {
 
 /// An entry of a container: its status, and what becomes of it.
 public struct ScannedEntry: Sendable {
-  let parent: Int32
-  let nameStart: UInt32
+  var parent: Int32
+  var nameStart: UInt32
   let nameLength: UInt16
   /// Whether the entry could not be entered or its marks not be read.
   public internal(set) var isUnreadable = false

@@ -27,6 +27,11 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var notesAccess = false
   /// Whether the scan was asked to stop: nothing more is looked at.
   private(set) var isDone = false
+  /// From how many entries on the folders that are still to be entered are left to another scanner.
+  var share = Int.max
+  var isYielding: Bool { scan.entries.count >= share }
+  /// Where the copy of the folder above the start in hand is.
+  var chainEnd = 0
   /// Where the names that are asked for lie.
   var name = NameBuffer()
 
@@ -39,23 +44,39 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// Scans a container; what cannot be opened is in the scan's remarks.
   mutating func run(_ container: Container) -> ContainerScan {
-    scan = ContainerScan(container)
-    marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
-    do throws(SystemError) {
-      try walk(container)
-    } catch {
-      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
-    }
+    _ = begin(container)
     scan.findBareFolders()
     return scan
   }
 
-  private mutating func walk(_ container: Container) throws(SystemError) {
+  /// Scans a container from its root on; gives the folders that are left to another scanner.
+  mutating func begin(_ container: Container) -> [WalkStart<State>] {
+    prepare(container)
+    do throws(SystemError) {
+      return try walk(container)
+    } catch {
+      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
+      return []
+    }
+  }
+
+  /// Gets ready for a container, or for a part of one.
+  mutating func prepare(_ container: Container) {
+    scan = ContainerScan(container)
+    marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
+  }
+
+  /// Lets the memory of marks know which container comes.
+  mutating func remind(_ container: Container, _ root: borrowing Folder) {
+    memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
+  }
+
+  private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
     let root = try Folder.open(path: container.absolutePath)
     let status = try root.status()
     var policy = classifier.root(
       container.kind, app: container.policyApp, group: container.policyGroup)
-    memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
+    remind(container, root)
     let found = try marks.marks(onRoot: root, status, &memory)
     name.set([UInt8]().span)
     policy = hold(classifier.marking(policy, found), root)
@@ -66,10 +87,11 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     if notesAccess { scan.accessed.append(0) }
     if options.excluded.contains(status.identity) {
       scan.exclude(0)
-      return
+      return []
     }
     var walk = Walk(root)
-    walk.run(&self, state: State(folder: 0, policy: policy, generation: generation))
+    let state = State(folder: 0, policy: policy, generation: generation)
+    return walk.run(&self, from: WalkStart(path: [], state: state))
   }
 
   mutating func visit(

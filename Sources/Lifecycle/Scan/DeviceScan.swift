@@ -9,6 +9,8 @@ public import SystemIO
 public struct DeviceScan: Sendable {
   public let device: Device
   public let policy: CompiledPolicy
+  /// When it began, by this machine's clock.
+  public let began: Timestamp
   /// In the order of the containers' logical paths.
   public internal(set) var containers: [ContainerScan]
   /// Whether it was asked to stop before everything was looked at: then it is good for nothing.
@@ -23,18 +25,36 @@ public struct DeviceScan: Sendable {
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
     knowing marks: MarkMemory? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
-    let wanted = device.containers.filter(isWanted)
+    let (wanted, began) = (device.containers.filter(isWanted), Host.now())
+    if options.workers > 1, !wanted.isEmpty,
+      let scan = parallel(device, policy, options, marks, wanted, began)
+    {
+      return scan
+    }
     guard let first = wanted.first else {
       return DeviceScan(
-        device: device, policy: policy, containers: [], isInterrupted: false, marks: marks)
+        device: device, policy: policy, began: began, containers: [], isInterrupted: false,
+        marks: marks)
     }
-    var scanner = ContainerScanner(policy, at: Host.now(), first, options)
+    var scanner = ContainerScanner(policy, at: began, first, options)
     scanner.memory = marks
     var containers: [ContainerScan] = []
     for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
     return DeviceScan(
-      device: device, policy: policy, containers: containers, isInterrupted: scanner.isDone,
-      marks: scanner.memory)
+      device: device, policy: policy, began: began, containers: containers,
+      isInterrupted: scanner.isDone, marks: scanner.memory)
+  }
+
+  /// The same by several threads; nothing where they cannot be had.
+  private static func parallel(
+    _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions, _ marks: MarkMemory?,
+    _ wanted: [Container], _ began: Timestamp
+  ) -> DeviceScan? {
+    let scan = ParallelScan(wanted, policy, options, at: began)
+    guard let found = try? scan.run(knowing: marks) else { return nil }
+    return DeviceScan(
+      device: device, policy: policy, began: began, containers: found.containers,
+      isInterrupted: found.isInterrupted, marks: found.marks)
   }
 }
 
@@ -49,7 +69,9 @@ public struct ScanOptions: Sendable {
   /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks
   /// that have a say in what may go. Most policies have none, and looking for marks is a third of a scan.
   var isForPurge = false
-  /// Asked before each folder: whether the scan is to end early.
+  /// How many threads look, at least 1.
+  public var workers = 1
+  /// Asked before each folder, by any of the threads: whether the scan is to end early.
   public var isStopping: @Sendable () -> Bool
 
   /// Makes options.
@@ -69,6 +91,7 @@ public struct ScanOptions: Sendable {
   ) -> ScanOptions {
     var options = ScanOptions(isStopping: isStopping)
     options.isForPurge = true
+    options.workers = Host.processors
     return options
   }
 }

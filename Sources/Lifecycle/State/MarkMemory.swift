@@ -73,6 +73,12 @@ public struct MarkMemory: Sendable {
     hasNews = true
   }
 
+  /// Takes over what another thread of the same scan found.
+  mutating func add(_ other: MarkMemory) {
+    found.add(other.found)
+    hasNews = hasNews || other.hasNews
+  }
+
   /// All that is known now: after a look at a part of the source with what is known of the rest.
   /// Nothing when it is what was known before.
   func table(isPart: Bool) -> MarkTable? {

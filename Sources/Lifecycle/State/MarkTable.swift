@@ -15,6 +15,12 @@ struct MarkTable: Sendable {
     if marks.isEmpty { plain.append(fingerprint) } else { marked[fingerprint] = marks }
   }
 
+  /// Adds all of another table.
+  mutating func add(_ other: MarkTable) {
+    plain += other.plain
+    marked.merge(other.marked) { first, _ in first }
+  }
+
   /// What is known of a fingerprint, in a table that is sorted.
   func marks(_ fingerprint: UInt64) -> MarkSet? {
     if let marks = marked[fingerprint] { return marks }

@@ -30,7 +30,7 @@ struct ConfiguredCommandLine {
     let isPlain = !words.contains { $0.hasPrefix("--no-") || $0.hasPrefix("--profile") }
     let text = try Configuration.path.flatMap { try Configuration.text(at: $0) }
     if isPlain, text == nil { return .init(words) }
-    let program = try KnownCommand.program()
+    let program = KnownCommand.program()
     return try ConfiguredCommandLine(words, try Configuration.read(for: program), program)
   }
 

@@ -2,25 +2,30 @@ internal import ArgumentParser
 internal import Codecs
 
 /// A command of the program as its own parser describes it: its options, and the commands below it.
-struct KnownCommand {
+///
+/// The parser takes a third of a millisecond to describe one command, so each is asked for when its
+/// options are: most runs with a configuration need those of two.
+final class KnownCommand {
   let name: String
-  let options: [KnownOption]
   let commands: [KnownCommand]
-  /// The command below it that is meant where none is named.
-  private let standard: String?
+  private let type: any ParsableCommand.Type
+
+  /// Its own options; what only groups others has none but those that every command has.
+  private(set) lazy var options: [KnownOption] = commands.isEmpty ? Self.options(of: type) : []
 
   /// The whole program.
-  static func program() throws -> KnownCommand {
-    let dump = try JSON(parsing: SandboxctlCommand._dumpHelp())
-    return KnownCommand(dump["command"] ?? .null)
+  static func program() -> KnownCommand { KnownCommand(SandboxctlCommand.self) }
+
+  private init(_ type: any ParsableCommand.Type) {
+    self.type = type
+    name = type._commandName
+    commands = type.configuration.subcommands.map { KnownCommand($0) }
   }
 
-  private init(_ json: JSON) {
-    name = json["commandName"]?.string ?? ""
-    options = (json["arguments"]?.array ?? []).compactMap { KnownOption($0) }
-    commands = (json["subcommands"]?.array ?? []).map { KnownCommand($0) }
-      .filter { $0.name != "help" }
-    standard = json["defaultSubcommand"]?.string
+  private static func options(of type: any ParsableCommand.Type) -> [KnownOption] {
+    // What the parser says of itself is always JSON.
+    let dump = try? JSON(parsing: type._dumpHelp())
+    return (dump?["command"]?["arguments"]?.array ?? []).compactMap { KnownOption($0) }
   }
 
   /// The command below this one of that name.
@@ -40,7 +45,8 @@ struct KnownCommand {
 
   /// The command that is meant where no further word names one, and those on the way to it.
   var meant: [KnownCommand] {
-    standard.flatMap { self[$0] }.map { [$0] + $0.meant } ?? []
+    let standard = type.configuration.defaultSubcommand?._commandName
+    return standard.flatMap { self[$0] }.map { [$0] + $0.meant } ?? []
   }
 }
 

@@ -229,8 +229,9 @@ struct BackupCommand: SandboxCommand {
     _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
     knowing marks: MarkMemory?, _ isStopping: @escaping @Sendable () -> Bool
   ) throws -> (plan: BackupPlan, marks: MarkMemory?) {
-    let options = ScanOptions(
+    var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
+    options.workers = try jobs.map(Self.checked) ?? Host.processors
     let device = device.stating(groupsOf: policy)
     let selection = try part.selection(of: device)
     let scan = DeviceScan.run(

@@ -118,7 +118,7 @@ struct InitCommand: SandboxCommand {
   private func set(
     _ line: ConfigurationEdit.Line, _ console: Console, _ done: (String) -> String
   ) throws -> ByteString? {
-    guard let edit = ConfigurationEdit(program: try KnownCommand.program()) else { return nil }
+    guard let edit = ConfigurationEdit(program: KnownCommand.program()) else { return nil }
     let byHand = "to change that, write '\(line.name): \(line.value)'"
     let outcome: ConfigurationEdit.Outcome
     do {

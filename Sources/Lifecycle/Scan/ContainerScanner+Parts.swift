@@ -1,0 +1,123 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// A scan in parts: each ends when it has its share of entries, and leaves the folders that it did
+/// not come to for others.
+extension ContainerScanner {
+  /// Does a job.
+  mutating func run(_ job: ScanJob, of container: Container) -> ScanPart {
+    if job.starts.isEmpty {
+      let rest = begin(container)
+      var part = ScanPart(job: job, scan: scan)
+      part.segments = [
+        ScanPart.Segment(
+          home: nil, copy: 0, entries: 0..<scan.entries.count, names: 0..<scan.names.count)
+      ]
+      return close(&part, rest, leaving: [])
+    }
+    prepare(container)
+    var part = ScanPart(job: job, scan: scan)
+    do throws(SystemError) {
+      let root = try Folder.open(path: container.absolutePath)
+      remind(container, root)
+      return walk(root, &part)
+    } catch {
+      scan.unreadable.append(PathRemark(path: "", remark: error.reason))
+      return close(&part, [], leaving: [])
+    }
+  }
+
+  private mutating func walk(_ root: consuming Folder, _ part: inout ScanPart) -> ScanPart {
+    var walk = Walk(root)
+    var above: FolderChain?
+    for (number, start) in part.job.starts.enumerated() {
+      let copy = copyChain(of: start, isNew: above !== start.above)
+      above = start.above
+      let (first, name) = (scan.entries.count, scan.names.count)
+      let rest = walk.run(&self, from: WalkStart(path: start.path, state: state(of: copy)))
+      part.segments.append(
+        ScanPart.Segment(
+          home: start.home, copy: copy, entries: first..<scan.entries.count,
+          names: name..<scan.names.count))
+      if isDone || isYielding {
+        return close(&part, rest, leaving: Array(part.job.starts[(number + 1)...]))
+      }
+    }
+    return close(&part, [], leaving: [])
+  }
+
+  /// The state of a folder of which the classifier is to find out its own.
+  private mutating func state(of folder: Int) -> State {
+    let root = classifier.root(
+      scan.container.kind, app: scan.container.policyApp, group: scan.container.policyGroup)
+    return State(folder: folder, policy: root, generation: -1)
+  }
+
+  private mutating func close(
+    _ part: inout ScanPart, _ rest: [WalkStart<State>], leaving others: [ScanStart]
+  ) -> ScanPart {
+    part.rest = starts(rest, of: part) + others
+    part.scan = scan
+    part.isInterrupted = isDone
+    scan = ContainerScan(scan.container)
+    return part
+  }
+
+  /// What another job must know of folders that were left in the last segment.
+  private func starts(_ rest: [WalkStart<State>], of part: ScanPart) -> [ScanStart] {
+    var chains: [Int: FolderChain] = [:]
+    return rest.map { left in
+      let folder = left.state.folder
+      let parent = Int(scan.entries[folder].parent)
+      let above = chains[parent] ?? chain(downTo: parent)
+      chains[parent] = above
+      return ScanStart(
+        path: left.path,
+        home: ScanStart.Home(
+          job: part.job.number, segment: part.segments.count - 1, index: folder),
+        above: above, own: link(folder))
+    }
+  }
+
+  private func chain(downTo folder: Int) -> FolderChain {
+    var way = [folder]
+    while let last = way.last, last > 0 { way.append(Int(scan.entries[last].parent)) }
+    return FolderChain(way.reversed().map { link($0) })
+  }
+
+  private func link(_ index: Int) -> ChainLink {
+    ChainLink(
+      entry: scan.entries[index], name: scan.name(index), marks: scan.marks[index],
+      siblings: scan.siblings[index])
+  }
+
+  /// Appends copies of a start's folder and of those above it, unless they are the last ones'; gives
+  /// the folder's. The root's is always the first.
+  private mutating func copyChain(of start: ScanStart, isNew: Bool) -> Int {
+    if isNew {
+      var parent = 0
+      for (depth, link) in start.above.links.enumerated() where depth > 0 || scan.entries.isEmpty {
+        parent = copy(link, in: parent)
+      }
+      chainEnd = parent
+    }
+    return copy(start.own, in: chainEnd)
+  }
+
+  private mutating func copy(_ link: ChainLink, in parent: Int) -> Int {
+    var entry = link.entry
+    entry.parent = Int32(parent)
+    entry.nameStart = UInt32(scan.names.count)
+    (entry.firstChild, entry.childCount) = (0, 0)
+    let index = scan.entries.count
+    scan.entries.append(entry)
+    link.name.withSpan { name in
+      for position in name.indices { scan.names.append(name[position]) }
+    }
+    if let marks = link.marks { scan.marks[index] = marks }
+    if let siblings = link.siblings { scan.siblings[index] = siblings }
+    if options.isForPurge { scan.accessed.append(0) }
+    return index
+  }
+}

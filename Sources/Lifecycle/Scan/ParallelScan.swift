@@ -1,0 +1,96 @@
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// A scan by several threads.
+///
+/// A job is a container, or folders of one. It looks at its share of entries; the folders that it
+/// did not come to are two further jobs, so that any tree but a single long path is spread evenly.
+struct ParallelScan {
+  private let containers: [Container]
+  private let policy: CompiledPolicy
+  private let options: ScanOptions
+  private let start: Timestamp
+  private let share: Int
+
+  /// - Parameter share: about how many entries a job looks at: 2,048 are 5 ms of work, against
+  ///   0.1 ms for making a job.
+  init(
+    _ containers: [Container], _ policy: CompiledPolicy, _ options: ScanOptions,
+    at start: Timestamp, share: Int = 2048
+  ) {
+    (self.containers, self.policy, self.options) = (containers, policy, options)
+    (self.start, self.share) = (start, share)
+  }
+
+  /// What all threads found.
+  struct Result {
+    var containers: [ContainerScan] = []
+    var isInterrupted = false
+    var marks: MarkMemory?
+  }
+
+  /// Scans.
+  ///
+  /// - Throws: where a thread cannot be started.
+  func run(knowing marks: MarkMemory?) throws(SystemError) -> Result {
+    let jobs = BoundedQueue<ScanJob>(capacity: .max)
+    let found = BoundedQueue<ScanPart>(capacity: .max)
+    let memories = BoundedQueue<MarkMemory?>(capacity: .max)
+    let threads = try Workers(count: options.workers, capacity: options.workers, name: "scan")
+    for _ in 0..<options.workers {
+      threads.submit { memories.put(work(jobs, found, marks)) }
+    }
+    var result = gather(jobs, found)
+    jobs.close()
+    threads.finish()
+    memories.close()
+    result.marks = marks
+    while let memory = memories.take() {
+      if let memory { result.marks?.add(memory) }
+    }
+    return result
+  }
+
+  /// Does jobs until there are no more; gives what was found of marks.
+  private func work(
+    _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>, _ marks: MarkMemory?
+  ) -> MarkMemory? {
+    guard let first = containers.first else { return nil }
+    var scanner = ContainerScanner(policy, at: start, first, options)
+    scanner.memory = marks
+    scanner.share = share
+    while let job = jobs.take() { found.put(scanner.run(job, of: containers[job.container])) }
+    return scanner.memory
+  }
+
+  /// Hands jobs out until nothing is left, and puts together what comes back.
+  private func gather(
+    _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>
+  ) -> Result {
+    var (result, assembly) = (Result(), ScanAssembly())
+    var next = containers.count
+    for number in containers.indices { jobs.put(ScanJob(number: number, container: number)) }
+    var inHand = next
+    while inHand > 0, let part = found.take() {
+      inHand -= 1
+      result.isInterrupted = result.isInterrupted || part.isInterrupted
+      let further = result.isInterrupted ? [] : Self.split(part, from: &next)
+      assembly.add(part, leaving: further)
+      for job in further { jobs.put(job) }
+      inHand += further.count
+    }
+    result.containers = containers.indices.compactMap { assembly.take($0) }
+    return result
+  }
+
+  /// Two jobs of what a job left, or one where that is one folder.
+  private static func split(_ part: ScanPart, from next: inout Int) -> [ScanJob] {
+    let rest = part.rest
+    let middle = (rest.count + 1) / 2
+    return [rest[..<middle], rest[middle...]].filter { !$0.isEmpty }.map { starts in
+      defer { next += 1 }
+      return ScanJob(number: next, container: part.job.container, starts: Array(starts))
+    }
+  }
+}

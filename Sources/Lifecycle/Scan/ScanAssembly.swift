@@ -1,0 +1,91 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Puts the parts of containers' scans together. The order depends on the tree and the share of a
+/// job alone, never on which thread was the faster.
+struct ScanAssembly {
+  private var parts: [Int: ScanPart] = [:]
+  /// The jobs that each job left, in the order of the walk.
+  private var children: [Int: [Int]] = [:]
+  /// By how much the entries of each segment of a job moved.
+  private var moves: [Int: [Int]] = [:]
+
+  mutating func add(_ part: ScanPart, leaving jobs: [ScanJob]) {
+    parts[part.job.number] = part
+    children[part.job.number] = jobs.map(\.number)
+  }
+
+  /// The whole scan of the container that a job began.
+  mutating func take(_ first: Int) -> ContainerScan? {
+    guard var scan = parts.removeValue(forKey: first)?.scan else { return nil }
+    moves[first] = [0]
+    var pending = Array((children[first] ?? []).reversed())
+    while let job = pending.popLast() {
+      guard let part = parts.removeValue(forKey: job) else { continue }
+      graft(part, onto: &scan)
+      pending += (children[job] ?? []).reversed()
+    }
+    scan.findBareFolders()
+    return scan
+  }
+
+  private mutating func graft(_ part: ScanPart, onto scan: inout ContainerScan) {
+    var moved: [Int] = []
+    for segment in part.segments {
+      guard let home = segment.home, let offset = moves[home.job]?[home.segment] else { continue }
+      let graft = Graft(segment, at: home.index + offset, on: scan)
+      graft.apply(part.scan, to: &scan)
+      moved.append(graft.entries)
+    }
+    moves[part.job.number] = moved
+    scan.unreadable += part.scan.unreadable
+    scan.mounts += part.scan.mounts
+  }
+}
+
+/// How what was found below one folder moves into the container's scan.
+private struct Graft {
+  let segment: ScanPart.Segment
+  /// The folder's place in the container's scan.
+  let home: Int
+  /// By how much places of entries grow, and those of names.
+  let entries: Int
+  let names: Int
+
+  init(_ segment: ScanPart.Segment, at home: Int, on scan: ContainerScan) {
+    (self.segment, self.home) = (segment, home)
+    entries = scan.entries.count - segment.entries.lowerBound
+    names = scan.names.count - segment.names.lowerBound
+  }
+
+  func apply(_ part: ContainerScan, to scan: inout ContainerScan) {
+    scan.names.append(contentsOf: part.names[segment.names])
+    for index in segment.entries { scan.entries.append(moved(part.entries[index])) }
+    let copy = part.entries[segment.copy]
+    if copy.childCount > 0 {
+      scan.entries[home].firstChild = copy.firstChild + Int32(entries)
+      scan.entries[home].childCount = copy.childCount
+    }
+    scan.entries[home].fate = copy.fate
+    scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
+    if !part.accessed.isEmpty { scan.accessed.append(contentsOf: part.accessed[segment.entries]) }
+    for (index, marks) in part.marks where segment.entries.contains(index) {
+      scan.marks[index + entries] = marks
+    }
+    for (index, siblings) in part.siblings where segment.entries.contains(index) {
+      scan.siblings[index + entries] = siblings
+    }
+    for index in part.ownFolders {
+      if index == segment.copy { scan.ownFolders.insert(home) }
+      if segment.entries.contains(index) { scan.ownFolders.insert(index + entries) }
+    }
+  }
+
+  private func moved(_ entry: ScannedEntry) -> ScannedEntry {
+    var entry = entry
+    entry.parent = Int(entry.parent) == segment.copy ? Int32(home) : entry.parent + Int32(entries)
+    entry.nameStart = UInt32(Int(entry.nameStart) + names)
+    if entry.childCount > 0 { entry.firstChild += Int32(entries) }
+    return entry
+  }
+}

@@ -1,0 +1,175 @@
+import PolicyEngine
+import SandboxModel
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// A scan by several threads finds what a scan by one finds.
+@Suite struct ParallelScanTests {
+  private let rig: Rig
+
+  init() throws {
+    rig = try Rig(inMemory: true)
+  }
+
+  @Test(arguments: [1, 2, 7, 40, 1000])
+  func anyShareFindsTheSame(share: Int) throws {
+    try makeTree(seed: 7)
+    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let whole = DeviceScan.run(device, policy: policy).containers
+    let parts = try scan(device, policy, share: share).containers
+    #expect(parts.map(\.container.logicalPrefix) == whole.map(\.container.logicalPrefix))
+    for (part, serial) in zip(parts, whole) {
+      expectWellFormed(part)
+      #expect(Found(part) == Found(serial), "\(serial.container.logicalPrefix)")
+    }
+    #expect(whole.map(\.entries.count).reduce(0, +) > 400)
+    #expect(whole.contains { !$0.marks.isEmpty })
+    #expect(whole.contains { !$0.ownFolders.isEmpty })
+  }
+
+  @Test func theOrderDependsOnNoThread() throws {
+    try makeTree(seed: 9)
+    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let first = try scan(device, policy, share: 3).containers
+    for _ in 0..<5 {
+      let again = try scan(device, policy, share: 3).containers
+      for (one, other) in zip(first, again) {
+        let paths = one.entries.indices.map { one.path($0) }
+        #expect(paths == other.entries.indices.map { other.path($0) })
+      }
+    }
+  }
+
+  @Test func aNameThatARuleAsksForCountsInEachPart() throws {
+    let policy = try ScanCostTests.policy(
+      ["{id: caches, in: [folder], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
+      markers: [])
+    for folder in ["a/Cache/x/y", "b/Cache/x/y", "c/Other/x/y"] {
+      let made = try Folder.make(path: rig.folder.path("tree").appending(ByteString(folder)))
+      for number in 0..<4 { _ = try made.create(ByteString("file \(number)")) }
+    }
+    _ = try Folder.make(path: rig.folder.path("tree/b/Local"))
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
+    let whole = try #require(DeviceScan.run(device, policy: policy).containers.first)
+    let part = try #require(try scan(device, policy, share: 1).containers.first)
+    #expect(Found(part) == Found(whole))
+    #expect(whole.entries.contains { $0.verdicts.keep.dataClass == .cache })
+    #expect(whole.siblings.count == 1)
+  }
+
+  @Test func whatCannotBeReadIsNamedOnce() throws {
+    try makeTree(seed: 3)
+    let device = try Device.find(root: rig.folder.path("tree/Containers"), layout: .folder)
+    let policy = try Rig.policy(.folder)
+    var options = ScanOptions()
+    options.workers = 2
+    for number in stride(from: 1, to: 60, by: 7) {
+      let plan = Faults.Plan(failing: [.list], at: number, number: 5)
+      let found = try Faults.inject(plan) {
+        try ParallelScan(device.containers, policy, options, at: Host.now(), share: 5)
+          .run(knowing: nil)
+      }
+      #expect(found.containers.map(\.unreadable.count).reduce(0, +) == 1)
+      for scan in found.containers { expectWellFormed(scan) }
+    }
+  }
+
+  @Test func aScanThatIsStoppedSaysSo() throws {
+    try makeTree(seed: 5)
+    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let asked = Atomic<Int>(0)
+    var options = ScanOptions {
+      asked.wrappingAdd(1, ordering: .relaxed).newValue > 20
+    }
+    options.workers = 3
+    let found = try ParallelScan(device.containers, policy, options, at: Host.now(), share: 4)
+      .run(knowing: nil)
+    #expect(found.isInterrupted)
+  }
+
+  private func device() throws -> Device {
+    try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+  }
+
+  private func scan(
+    _ device: Device, _ policy: CompiledPolicy, share: Int
+  ) throws -> ParallelScan.Result {
+    var options = ScanOptions()
+    options.workers = 3
+    return try ParallelScan(device.containers, policy, options, at: Host.now(), share: share)
+      .run(knowing: nil)
+  }
+
+  /// Three containers with folders of many widths and depths, marks, a repository in one of them.
+  private func makeTree(seed: UInt64) throws {
+    var random = Seeded(seed)
+    for app in 1...3 {
+      let place = ByteString(
+        "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-00000000000\(app)")
+      let top = try Folder.make(path: rig.folder.path(place.appending("Documents")))
+      var folders = ["", "Inbox", "Library/Caches"].map { place.appending(ByteString($0)) }
+      for number in 0..<40 {
+        let above = try #require(folders.randomElement(using: &random))
+        let path = above.appending(ByteString("folder \(number)"))
+        let made = try Folder.make(path: rig.folder.path(path))
+        folders.append(path)
+        for file in 0..<Int.random(in: 0...9, using: &random) {
+          _ = try made.create(ByteString("file \(file)"))
+        }
+        if number % 9 == 0 {
+          try made.attributes.set(
+            "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("bplist".utf8))
+        }
+      }
+      let file = try top.create("repository.json")
+      try file.write(Array(#"{"format": "sandboxctl-repository"}"#.utf8))
+    }
+  }
+
+  /// Children stand one after another, behind their folder, and have it as their parent.
+  private func expectWellFormed(
+    _ scan: ContainerScan, sourceLocation: SourceLocation = #_sourceLocation
+  ) {
+    var seen = Set([0])
+    for (index, entry) in scan.entries.enumerated() {
+      for child in entry.children {
+        #expect(Int(scan.entries[child].parent) == index, sourceLocation: sourceLocation)
+        #expect(child > index, sourceLocation: sourceLocation)
+        #expect(seen.insert(child).inserted, sourceLocation: sourceLocation)
+      }
+    }
+    #expect(seen.count == scan.entries.count, sourceLocation: sourceLocation)
+  }
+
+  /// What a scan says of each path, in whatever order it has them.
+  private struct Found: Equatable {
+    struct Entry: Equatable {
+      let status: FileStatus
+      let verdicts: Verdicts
+      let fate: ScannedEntry.Fate
+      let children: [ByteString]
+      let marks: MarkSet?
+      let siblings: SiblingSet?
+      let isOwn: Bool
+    }
+
+    var entries: [ByteString: Entry] = [:]
+    let unreadable: Set<ByteString>
+    let mounts: Set<ByteString>
+
+    init(_ scan: ContainerScan) {
+      unreadable = Set(scan.unreadable.map(\.path))
+      mounts = Set(scan.mounts)
+      for (index, entry) in scan.entries.enumerated() {
+        entries[scan.path(index)] = Entry(
+          status: entry.status, verdicts: entry.verdicts, fate: entry.fate,
+          children: entry.children.map { scan.name($0) }, marks: scan.marks[index],
+          siblings: scan.siblings[index], isOwn: scan.ownFolders.contains(index))
+      }
+    }
+  }
+}
