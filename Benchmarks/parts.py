@@ -1,4 +1,4 @@
-"""Single parts of the program: the walk, the classifier, the start."""
+"""Single parts of the program: the walk, the classifier, the start, a purge."""
 
 import os
 import shutil
@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 
 import programs
+import purging
 from budgets import Line
 
 WALK_BUDGET = 0.8  # of find's time
@@ -19,7 +20,9 @@ def lines(runs):
     """Measures all parts; a line for each budget."""
     yield walk(programs.build("walkbench"), runs)
     yield classify(programs.build("classifybench"), runs)
-    yield start(programs.build("sandboxctl"), runs)
+    program = programs.build("sandboxctl")
+    yield start(program, runs)
+    yield from purging.lines(program, runs)
 
 
 def make_tree(root, folders=4000, files=50):

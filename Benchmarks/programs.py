@@ -49,16 +49,16 @@ def median_seconds(command, runs, environment=None, prepare=lambda: None):
     return statistics.median(taken)
 
 
-def paired(ours, theirs, runs):
+def paired(ours, theirs, runs, environment=None):
     """The seconds of each, run in pairs of turned order after one pair to warm the cache."""
     pairs = []
     for run in range(runs + 1):
         if run % 2:
-            second = seconds(theirs)
-            first = seconds(ours)
+            second = seconds(theirs, environment)
+            first = seconds(ours, environment)
         else:
-            first = seconds(ours)
-            second = seconds(theirs)
+            first = seconds(ours, environment)
+            second = seconds(theirs, environment)
         if run:
             pairs.append((first, second))
     return pairs

@@ -7,7 +7,9 @@ The README's blocks that begin with `$ sandboxctl` show commands of Tools/tour.s
 What differs from run to run is masked before they are compared: ids, times, durations, stored sizes,
 the folder, the user and the machine, the order of files in a pack, and the width of columns. A line
 `…` stands for lines that are not shown; such an output is checked, and left as it is when the README
-is written anew. With --check nothing is written and the exit code is 1 where something differs.
+is written anew. With --check nothing is written and the exit code is 1 where something differs. When
+the tour says `skipped:` at its end, as where it may not mount, the README's commands behind those that
+it ran are left as they are.
 """
 
 import pathlib
@@ -30,6 +32,7 @@ MASKS = [
     (re.compile(r"in (under )?\d+(\.\d+)? (ms|s)\b"), "in <duration>"),
     (re.compile(r"-> [\d.]+ [KM]?i?B stored"), "-> <size> stored"),
     (re.compile(r"(<id> +<time> .* )[\d.]+ [KMG]?i?B *$"), r"\1<size>"),
+    (re.compile(r"--length \d+KiB"), "--length <size>"),
     (re.compile(r" {2,}"), " "),
 ]
 # Which files come first in a pack depends on the machine's threads.
@@ -46,13 +49,14 @@ def masked(line, command):
 
 
 def tour(program):
-    """The commands that the tour runs, in order, each with the lines that it printed."""
+    """The commands that the tour runs, in order, each with the lines that it printed; and whether it
+    left out its end."""
     text = TOUR.read_text()
     titles = set(re.findall(r'^step "(.*)"$', text, re.MULTILINE))
     done = subprocess.run(["bash", str(TOUR), program], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"readme-tour: the tour ended with {done.returncode}: {done.stderr}")
-    steps = []
+    steps, is_skipped = [], False
     lines = done.stdout.split("\n")
     for number, line in enumerate(lines):
         if line.startswith("$ "):
@@ -60,11 +64,13 @@ def tour(program):
         elif line in titles or (line == "" and lines[number + 1 : number + 2] in
                                 [[title] for title in titles]):
             continue
+        elif line.startswith("skipped: "):
+            is_skipped = True
         elif steps:
             steps[-1][1].append(line)
     if steps and steps[-1][1][-1:] == [""]:
         steps[-1][1].pop()
-    return steps
+    return steps, is_skipped
 
 
 def blocks(lines):
@@ -102,7 +108,7 @@ def main(arguments):
     program, readme = arguments[1:] if is_check else arguments
     path = pathlib.Path(readme)
     lines = path.read_text().split("\n")
-    steps = tour(program)
+    steps, is_skipped = tour(program)
     position, wrong, changes = 0, [], []
     if not blocks(lines):
         wrong.append(f"{readme}: no tour is shown")
@@ -111,6 +117,8 @@ def main(arguments):
         wanted = masked(command, command)
         while position < len(steps) and masked(steps[position][0], command) != wanted:
             position += 1
+        if position == len(steps) and is_skipped:
+            break
         if position == len(steps):
             wrong.append(f"{readme}:{number + 1}: the tour has no further '{command}'")
             break

@@ -57,3 +57,37 @@ show "zstd -dc ${pack:0:28}… | tar -t | grep Documents/"
 zstd -dc "$pack" | tar -t | grep Documents/ | sed -n 1,5p
 show "b2sum -l 256 ${pack:0:28}…"
 b2sum -l 256 "$pack"
+
+# A volume of its own, which only these commands see and which goes with them; processes, too, since
+# those of a user that a name space hides would count as apps that run.
+fill_and_purge() {
+  mkdir disk
+  mount -t tmpfs -o size=4m tmpfs disk
+  show mount -t tmpfs -o size=4m tmpfs disk
+  run sample disk/device
+  show "find disk -path '*/Documents/*' -type f -exec b2sum {} + > documents"
+  find disk -path '*/Documents/*' -type f -exec b2sum {} + > documents
+  local left=$(($(df --output=avail --block-size=1K disk | tail -n 1) - 48))
+  show fallocate --length "${left}KiB" disk/film.mov
+  fallocate --length "${left}KiB" disk/film.mov
+  run purge --root disk/device --query
+  run purge --root disk/device --level critical --yes
+  show b2sum --check --quiet documents "&& echo documents are as they were"
+  b2sum --check --quiet documents && echo documents are as they were
+  local caches
+  caches=$(find disk -path '*/Documents/Notes' -printf '%h/../Library/Caches\n')
+  caches=$(realpath --relative-to . "$caches")
+  show ls -A "$caches"
+  ls -A "$caches"
+}
+
+own=(unshare --mount --pid --fork --mount-proc)
+[ "$(id -u)" = 0 ] || own+=(--map-root-user)
+step "A volume fills up, and a purge brings it back"
+if "${own[@]}" mount -t tmpfs tmpfs drafts 2> /dev/null; then
+  export program
+  export -f show run fill_and_purge
+  "${own[@]}" bash -euo pipefail -c fill_and_purge
+else
+  echo "skipped: no volume can be mounted here"
+fi

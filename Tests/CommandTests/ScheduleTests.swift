@@ -141,6 +141,73 @@ import Testing
         == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
   }
 
+  // MARK: - Purges
+
+  @Test func aPurgeIsAServiceThatWatches() throws {
+    #expect(try run("schedule", "install", "--systemd").code == 0)
+    let outcome = try run(
+      "schedule", "install", "--systemd", "--purge", "--on-failure", "logger failed", "--",
+      "--until-free", "10", "--interval", "5m")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let program = try Host.realPath(ByteString(CommandLine.program))
+    #expect(
+      try text(Self.units.appending("sandboxctl-purge.service")) == """
+        # Written by 'sandboxctl schedule install'.
+        [Unit]
+        Description=Purge this user's apps when space is short
+        Documentation=man:sandboxctl-purge(1)
+        OnFailure=sandboxctl-purge-failed.service
+
+        [Service]
+        Type=exec
+        ExecStart=\(program) purge --watch --yes --until-free 10 --interval 5m
+        Nice=10
+        CPUSchedulingPolicy=batch
+        IOSchedulingClass=idle
+        Restart=on-failure
+        RestartSec=60
+        RestartPreventExitStatus=2
+
+        [Install]
+        WantedBy=default.target
+
+        """)
+    try verify(cli.folder.string + "/home/.config/systemd/user")
+    #expect(try text("home/systemctl").hasSuffix("enable --now sandboxctl-purge.service\n"))
+    let told = try status()
+    #expect(
+      told.map { $0["name"] as? String } == ["sandboxctl-backup", "sandboxctl-purge"], "\(told)")
+    let purge = try #require(told.last)
+    #expect(purge["calendar"] as? String == "" && purge["active"] as? Bool == true)
+    #expect(purge["next"] is NSNull)
+    #expect(
+      try run("schedule", "status").output.contains("sandboxctl-purge   when space is short  yes"))
+    // Each is removed by itself.
+    #expect(try run("schedule", "remove", "--purge").code == 0)
+    #expect(try text("home/systemctl").contains("disable --now sandboxctl-purge.service\n"))
+    #expect(
+      try Folder.open(path: cli.folder.path(Self.units)).names().sorted()
+        == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
+    #expect(
+      try run("schedule", "remove", "--purge").output
+        == "nothing is scheduled as sandboxctl-purge\n")
+  }
+
+  @Test func byCronAPurgeLooksEachHour() throws {
+    #expect(try run("schedule", "install", "--cron").code == 0)
+    #expect(try run("schedule", "install", "--cron", "--purge").code == 0)
+    let line = /[0-9]{1,2} \* \* \* \* nice -n 10 ionice -c 3 .*sandboxctl purge --yes --quiet/
+    let lines = try text(Self.crontab).split(separator: "\n")
+    #expect(lines.count { $0.wholeMatch(of: line) != nil } == 1, "\(lines)")
+    let daily = try run(
+      "schedule", "install", "--cron", "--purge", "--daily", "--dry-run", "--", "--until-free",
+      "20")
+    #expect(daily.output.contains(/^[0-9]+ [1-4] \* \* \* nice .* --until-free 20\n$/))
+    #expect(try run("schedule", "remove", "--purge").code == 0)
+    let left = try text(Self.crontab)
+    #expect(left.contains("sandboxctl backup") && !left.contains("sandboxctl purge"))
+  }
+
   // MARK: - What is known of the runs
 
   /// The answers of `schedule status --json`, which are as their schema says.
@@ -265,6 +332,12 @@ import Testing
     (["install", "--systemd", "--calendar", "daily\nUser=root"], "cannot hold a newline"),
     (["install", "--cron", "--", "--quick"], "unknown option '--quick'"),
     (["install", "--cron", "--when", "on-fire"], "on-fire"),
+    (["install", "--systemd", "--purge", "--hourly"], "a time does not go with '--purge'"),
+    (["install", "--systemd", "--purge", "--random-delay", "1m"], "does not go with '--purge'"),
+    (["install", "--cron", "--purge", "--metrics", "/m"], "does not go with '--purge'"),
+    (["install", "--cron", "--purge", "--when", "on-ac"], "does not go with '--purge'"),
+    (["install", "--systemd", "--purge", "--", "--free", "1G"], "at each look"),
+    (["install", "--systemd", "--purge", "--", "--tag", "x"], "unknown option '--tag'"),
   ])
   func whatCannotBeIsWrongUsage(_ words: [String], _ says: String) throws {
     let outcome = try cli.run(

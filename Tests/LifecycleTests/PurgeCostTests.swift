@@ -52,6 +52,6 @@ import Testing
       return peak
     }
     let each = Double(peaks[1] - peaks[0]) / 8_000
-    #expect(each < 450, "\(each)")
+    #expect(each < 500, "\(each)")
   }
 }

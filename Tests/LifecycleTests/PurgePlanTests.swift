@@ -39,8 +39,8 @@ import Testing
     try rig.put("Library/Caches/old large", kib: 8)
     try rig.put("Library/Caches/b/x", kib: 64, youngerBy: 35)
     try rig.put("Library/Caches/b-x", kib: 64, youngerBy: 35)
-    try rig.put("Library/Caches/over", kib: 4, youngerBy: 39, in: 1)
-    try rig.put("Library/Caches/over more", kib: 200, youngerBy: 39, in: 1)
+    try rig.put("Library/Caches/over", kib: 4, youngerBy: 37, in: 1)
+    try rig.put("Library/Caches/over more", kib: 200, youngerBy: 37, in: 1)
     let quota = """
       overlay: all
       schema: 1
@@ -57,6 +57,25 @@ import Testing
     #expect(plan.units[2].overQuota == plan.units[3].overQuota)
     #expect((1050...1200).contains(plan.units[2].overQuota), "\(plan.units[2].overQuota)")
     #expect(try rig.plan([quota]).units == rig.plan([quota]).units)
+  }
+
+  /// What is alike in all else goes by the bytes of its path.
+  @Test func likeUnitsGoByTheirPaths() throws {
+    var random = Seeded.fresh()
+    let rig = try PurgeRig()
+    var paths: Set<ByteString> = []
+    for _ in 0..<300 {
+      let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in
+        (0..<Int.random(in: 1...3, using: &random)).map { _ in
+          ["a", "-", "0", "longer than that", "\u{e9}"].randomElement(using: &random) ?? "a"
+        }.joined()
+      }
+      let path = ByteString("Library/Caches/" + parts.joined(separator: "/"))
+      if (try? rig.put(path, kib: 1)) != nil { paths.insert(path) }
+    }
+    let wanted = paths.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }
+    #expect(wanted.count > 100)
+    #expect(try rig.plan().chosenPaths == wanted)
   }
 
   @Test func aLevelHasItsOrdersAndItsAge() throws {

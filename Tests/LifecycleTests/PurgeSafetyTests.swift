@@ -1,7 +1,6 @@
 import Lifecycle
 import PolicyEngine
 import SandboxModel
-import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -25,13 +24,8 @@ import Testing
     let inner = try caches.folder("w")
     try caches.createLink("a.link", to: "../../Documents")
     try inner.createLink("f.link", to: "../../../Documents")
-    let swapper = Swapper(caches: data.appending("Library/Caches"))
-    let thread = try Workers(count: 1, capacity: 1, name: "swapper")
-    thread.submit { swapper.run() }
-    defer {
-      swapper.end()
-      thread.finish()
-    }
+    let swapper = try Swapper(caches: data.appending("Library/Caches"), rig.folder)
+    defer { swapper.end() }
     for round in 0..<200 {
       for name: ByteString in ["1", "2", "deep/3"] {
         // A folder that is a link just now would be written through: they are made elsewhere.
@@ -50,10 +44,9 @@ import Testing
         #expect(now == before)
       }
     }
+    #expect(try swapper.count > 0)
     swapper.end()
-    thread.finish()
     #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
-    #expect(swapper.count > 0)
   }
 
   @Test func tagsAndMarksInDocumentsDoNothing() throws {
@@ -161,30 +154,46 @@ import Testing
   }
 }
 
-/// Swaps cache folders with links to Documents until it is ended.
-private final class Swapper: Sendable {
-  private let caches: ByteString
-  private let isEnded = Atomic<Bool>(false)
-  private let swaps = Atomic<Int>(0)
+/// Another process that swaps cache folders with links to Documents until it is ended, or this one
+/// ends.
+private struct Swapper {
+  private let program: Program.Running
+  private let folder: TemporaryFolder
 
-  init(caches: ByteString) { self.caches = caches }
+  private static let script = """
+    import ctypes, os, sys
+    call, parent, swaps = ctypes.CDLL(None).renameat2, os.getppid(), 0
+    caches, note = sys.argv[1].encode(), sys.argv[2]
+    pairs = [(caches + b"/a", caches + b"/a.link"),
+             (caches + b"/w/fsCachedData", caches + b"/w/f.link")]
+    while os.getppid() == parent:
+        for one, other in pairs:
+            if call(-100, one, -100, other, 2) == 0:
+                swaps += 1
+                call(-100, one, -100, other, 2)
+        with open(note, "w") as file:
+            print(swaps, file=file)
+    """
 
-  var count: Int { swaps.load(ordering: .relaxed) }
+  init(caches: ByteString, _ folder: TemporaryFolder) throws {
+    self.folder = folder
+    try folder.write("", at: "swaps")
+    program = try Program.start(
+      "python3", ["-c", Self.script, "\(caches)", "\(folder.path("swaps"))"],
+      standardInput: folder.path("swaps"))
+  }
 
-  func end() { isEnded.store(true, ordering: .relaxed) }
-
-  func run() {
-    while !isEnded.load(ordering: .relaxed) {
-      swap("a", with: "a.link", in: caches)
-      swap("fsCachedData", with: "f.link", in: caches.appending("w"))
+  /// How often it has swapped something; waits for the first time.
+  var count: Int {
+    get throws {
+      for _ in 0..<600 {
+        let text = String(decoding: try folder.read("swaps"), as: UTF8.self)
+        if let count = Int(text.dropLast()), count > 0 { return count }
+        Host.pause(seconds: 0.1)
+      }
+      return 0
     }
   }
 
-  private func swap(_ name: ByteString, with link: ByteString, in path: ByteString) {
-    guard let folder = try? Folder.open(path: path),
-      (try? folder.exchange(name, with: link, in: folder)) != nil
-    else { return }
-    swaps.add(1, ordering: .relaxed)
-    _ = try? folder.exchange(name, with: link, in: folder)
-  }
+  func end() { program.end() }
 }

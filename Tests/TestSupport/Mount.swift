@@ -15,6 +15,12 @@ public final class Mount: Sendable {
     try self.init(["-t", "tmpfs", "-o", "size=16m", "tmpfs"], on: path.appending(name))
   }
 
+  /// Mounts a new empty file system in memory on the folder at `target`, with the options of
+  /// mount(8) that are given.
+  public convenience init(inMemory options: String, on target: ByteString) throws {
+    try self.init(["-t", "tmpfs", "-o", options, "tmpfs"], on: target)
+  }
+
   /// Mounts `source` on what is at `target`: a file on a file or a folder on a folder.
   public convenience init(binding source: ByteString, on target: ByteString) throws {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)

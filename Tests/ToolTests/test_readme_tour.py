@@ -68,6 +68,19 @@ class ReadmeTour(unittest.TestCase):
         self.readme.write_text("no tour\n")
         self.assertEqual(self.run_tool("--check").returncode, 1)
 
+    def test_what_the_tour_left_out_at_its_end_is_passed_over(self):
+        shown = README % "a b\n\nlast" + "```\n$ sandboxctl further\n```\n"
+        self.readme.write_text(shown)
+        self.assertEqual(self.run_tool("--check").returncode, 1)
+        with open(self.root / "tour.sh", "a") as tour:
+            tour.write("echo 'skipped: not permitted'\n")
+        self.assertEqual(self.run_tool("--check").returncode, 0)
+        self.assertEqual(self.run_tool().returncode, 0)
+        self.assertIn("$ sandboxctl further\n", self.readme.read_text())
+        # What it did run is compared all the same.
+        self.readme.write_text(README % "a b\n\nfirst")
+        self.assertEqual(self.run_tool("--check").returncode, 1)
+
     def test_it_is_written_anew(self):
         self.readme.write_text(README % "old")
         self.assertEqual(self.run_tool().returncode, 0)

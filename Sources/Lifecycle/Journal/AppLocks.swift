@@ -32,6 +32,15 @@ final class AppLocks {
     self.held = held
   }
 
+  /// The first of some subjects that another operation has; nothing is made to find that out.
+  static func held(among subjects: [ByteString], root: ByteString) -> ByteString? {
+    guard let folder = (try? ControlFolder.open(ControlFolder.locks, root: root)) ?? nil else {
+      return nil
+    }
+    // A lock that cannot be looked at counts as held.
+    return subjects.first { (try? FileLock.isHeld(name(of: $0), in: folder)) ?? true }
+  }
+
   private static func name(of subject: ByteString) -> ByteString {
     var hash = Blake2b()
     hash.update(Array(subject.bytes))

@@ -12,6 +12,9 @@ struct PathRanks {
     let end: Int32
     /// A folder's path goes on with a slash; a file's ends, before whatever goes on.
     let behind: Int16
+    /// The next eight bytes of the path behind what all names of the folder begin with, the first
+    /// one the highest; zeros where the path ends.
+    var key: UInt64 = 0
   }
 
   /// Ranks the units of one container after another; containers come in the order of their paths.
@@ -63,17 +66,54 @@ struct PathRanks {
 
   /// Sorts siblings as their paths are ordered: a folder as if a slash stood behind its name.
   private mutating func sort(_ names: [UInt8]) {
-    siblings.sort { left, right in
-      var (one, other) = (Int(left.start), Int(right.start))
-      while one < left.end, other < right.end {
-        let (x, y) = (names[one], names[other])
-        if x != y { return x < y }
-        one &+= 1
-        other &+= 1
-      }
-      let end = one < left.end ? Int16(names[one]) : left.behind
-      let otherEnd = other < right.end ? Int16(names[other]) : right.behind
-      return end < otherEnd
+    let common = commonCount(names)
+    for place in siblings.indices {
+      siblings[place].key = Self.key(siblings[place], from: common, names)
     }
+    siblings.sort { left, right in
+      left.key != right.key ? left.key < right.key : Self.precedes(left, right, names)
+    }
+  }
+
+  /// How many bytes all names begin with.
+  private func commonCount(_ names: [UInt8]) -> Int {
+    guard let first = siblings.first else { return 0 }
+    var count = Int(first.end - first.start)
+    for sibling in siblings.dropFirst() {
+      let most = min(count, Int(sibling.end - sibling.start))
+      var same = 0
+      while same < most, names[Int(first.start) &+ same] == names[Int(sibling.start) &+ same] {
+        same &+= 1
+      }
+      count = same
+    }
+    return count
+  }
+
+  private static func key(_ sibling: Sibling, from start: Int, _ names: [UInt8]) -> UInt64 {
+    var (key, at) = (UInt64(0), Int(sibling.start) + start)
+    for _ in 0..<8 {
+      key <<= 8
+      if at < sibling.end {
+        key |= UInt64(names[at])
+      } else if at == sibling.end, sibling.behind > 0 {
+        key |= UInt64(sibling.behind)
+      }
+      at &+= 1
+    }
+    return key
+  }
+
+  private static func precedes(_ left: Sibling, _ right: Sibling, _ names: [UInt8]) -> Bool {
+    var (one, other) = (Int(left.start), Int(right.start))
+    while one < left.end, other < right.end {
+      let (x, y) = (names[one], names[other])
+      if x != y { return x < y }
+      one &+= 1
+      other &+= 1
+    }
+    let end = one < left.end ? Int16(names[one]) : left.behind
+    let otherEnd = other < right.end ? Int16(names[other]) : right.behind
+    return end < otherEnd
   }
 }

@@ -18,7 +18,8 @@ struct PurgeFinder {
   /// Why entries are no candidates: those for which the policy's word is not all there is to say.
   private(set) var obstacles: [Int32: PurgeObstacle] = [:]
 
-  private let markFiles: Set<ByteString>
+  /// The names of files that mark the folder that they lie in.
+  private let markFiles: [ByteString]
 
   init(_ scan: ContainerScan, at place: Int, _ policy: CompiledPolicy, _ request: PurgeRequest) {
     self.scan = scan
@@ -26,12 +27,11 @@ struct PurgeFinder {
     self.place = Int32(place)
     scanStart = request.now.seconds
     shared = request.shared[scan.container.logicalPrefix] ?? [:]
-    markFiles = Set(
-      policy.markers.compactMap { marker in
-        guard marker.kinds.contains(scan.container.kind), case .file(let name, _) = marker.sign
-        else { return nil }
-        return ByteString(name)
-      })
+    markFiles = policy.markers.compactMap { marker in
+      guard marker.kinds.contains(scan.container.kind), case .file(let name, _) = marker.sign
+      else { return nil }
+      return ByteString(name)
+    }
   }
 
   /// Finds all units.
@@ -110,14 +110,18 @@ struct PurgeFinder {
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
     }
-    if !markFiles.isEmpty, entry.status.kind == .file, markFiles.contains(scan.name(index)) {
-      return .mark
-    }
+    if entry.status.kind == .file, isMarkFile(entry) { return .mark }
     switch verdict.dataClass {
     case .cache, .temporary: return nil
     default:
       let decision = policy.purgeDecision(on: scan.query(index), scanStart: scanStart)
       return decision.allowsLoss ? nil : .precious(verdict.dataClass)
+    }
+  }
+
+  private func isMarkFile(_ entry: ScannedEntry) -> Bool {
+    markFiles.contains { name in
+      name.count == entry.nameRange.count && name.bytes == scan.names[entry.nameRange]
     }
   }
 

@@ -62,7 +62,14 @@ struct PurgeQuotas {
       let (high, low) = used.multipliedFullWidth(by: 1000)
       let size = UInt64(quota.size)
       let share = high >= size ? UInt64.max : size.dividingFullWidth((high, low)).quotient
-      for unit in units.indices where Self.isCounted(Int(units[unit].entry), tops, scan) {
+      // Units of one folder stand together.
+      var (folder, isBelow): (Int32, Bool) = (-1, false)
+      for unit in units.indices {
+        let parent = scan.entries[Int(units[unit].entry)].parent
+        if parent != folder {
+          (folder, isBelow) = (parent, Self.isCounted(Int(parent), tops, scan))
+        }
+        guard isBelow || tops.contains(units[unit].entry) else { continue }
         units[unit].overQuota = max(units[unit].overQuota, UInt32(clamping: share))
       }
     }

@@ -37,10 +37,10 @@ extension PurgeRequest {
   private static func running(_ scan: DeviceScan) -> [ByteString: String] {
     let parties = parties(scan)
     if parties.isEmpty { return [:] }
-    let apps = RunningApps(scan)
+    let (apps, rivals) = (RunningApps(scan), PurgeRivals(scan.device))
     var running: [ByteString: String] = [:]
     for party in parties {
-      if let sign = apps.sign(of: party) { running[party] = sign.text }
+      running[party] = rivals.sign(among: scan.containers(of: party)) ?? apps.sign(of: party)?.text
     }
     return running
   }
@@ -57,8 +57,10 @@ extension PurgeRequest {
   }
 
   /// What says that a party runs at this moment: any of its containers is in use, of a group one of
-  /// its members'.
+  /// its members', by an app or by another operation of this program.
   public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
+    let rivals = PurgeRivals(scan.device)
+    if let sign = rivals.sign(among: scan.containers(of: party)) { return sign }
     let apps = scan.apps(with: party)
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
     let part = DeviceScan(
@@ -85,6 +87,11 @@ extension PurgeRequest {
 }
 
 extension DeviceScan {
+  /// The containers of a party.
+  fileprivate func containers(of party: ByteString) -> [Container] {
+    containers.map(\.container).filter { PurgePlan.party(of: $0) == party }
+  }
+
   /// A party, and the apps that share a group with it that is a party of its own.
   fileprivate func apps(with party: ByteString) -> Set<ByteString> {
     var apps: Set<ByteString> = [party]

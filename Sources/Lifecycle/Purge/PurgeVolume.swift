@@ -1,5 +1,5 @@
 public import PolicyEngine
-internal import SandboxModel
+public import SandboxModel
 public import SystemIO
 
 /// A volume that a device's containers lie on, and what a purge does there.
@@ -68,10 +68,7 @@ extension PurgePlan {
       let (taken, bytes) = take(own.filter { term.lets(units[$0], at: request.now) }, upTo: nil)
       return PurgeVolume.LevelGain(level: pressure.level, bytes: bytes, units: taken.count)
     }
-    let crossed = scan.policy.pressure.last { pressure in
-      space.available
-        < UInt64(clamping: pressure.whenFreeBelow.bytes(ofVolume: Int64(clamping: space.total)))
-    }
+    let crossed = scan.policy.pressure(on: space)
     let (term, goal) = task(crossed, space)
     var (chosen, gain): ([Int], UInt64) = ([], 0)
     if let term, goal != .some(0) {
@@ -92,17 +89,12 @@ extension PurgePlan {
     switch request.goal {
     case .free(let bytes): return (figures, bytes)
     case .untilFree(let percent):
-      return (figures, Self.shortage(FreeSpace(percent: percent), space))
+      return (figures, space.shortage(FreeSpace(percent: percent)))
     case .everything: return (figures, nil)
     case .byPressure:
       guard let crossed else { return (nil, 0) }
-      return (PurgeTerm(crossed), Self.shortage(crossed.reclaimTo, space))
+      return (PurgeTerm(crossed), space.shortage(crossed.reclaimTo))
     }
-  }
-
-  private static func shortage(_ wanted: FreeSpace, _ space: VolumeSpace) -> UInt64 {
-    let bytes = UInt64(clamping: wanted.bytes(ofVolume: Int64(clamping: space.total)))
-    return bytes > space.available ? bytes - space.available : 0
   }
 
   /// Takes units in order until they give so many bytes, or all; gives them and their bytes. A file
@@ -134,5 +126,45 @@ extension PurgePlan {
       }
     }
     return bytes
+  }
+}
+
+extension CompiledPolicy {
+  /// The severest of the levels that a volume is below.
+  fileprivate func pressure(on space: VolumeSpace) -> Pressure? {
+    pressure.last { space.shortage($0.whenFreeBelow) > 0 }
+  }
+}
+
+extension VolumeSpace {
+  /// Bytes that a volume has less than it is to have.
+  fileprivate func shortage(_ wanted: FreeSpace) -> UInt64 {
+    let bytes = UInt64(clamping: wanted.bytes(ofVolume: Int64(clamping: total)))
+    return bytes > available ? bytes - available : 0
+  }
+}
+
+extension PurgeRequest.Goal {
+  /// Whether one of a device's volumes is short of space, so that a purge has something to do: asks for
+  /// the free space alone. A container that is not there any more is passed over.
+  ///
+  /// - Throws: when a volume cannot be asked.
+  public func isUnmet(
+    on device: Device, _ policy: CompiledPolicy
+  ) throws(LifecycleError) -> Bool {
+    for container in device.containers {
+      do throws(SystemError) {
+        if isUnmet(try Folder.open(path: container.absolutePath).space(), policy) { return true }
+      } catch { if !error.isMissing { throw LifecycleError(error) } }
+    }
+    return false
+  }
+
+  private func isUnmet(_ space: VolumeSpace, _ policy: CompiledPolicy) -> Bool {
+    switch self {
+    case .free, .everything: true
+    case .untilFree(let percent): space.shortage(FreeSpace(percent: percent)) > 0
+    case .byPressure: policy.pressure(on: space) != nil
+    }
   }
 }

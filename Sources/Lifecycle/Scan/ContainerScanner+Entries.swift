@@ -13,7 +13,7 @@ extension ContainerScanner {
       scan.entries[state.folder].firstChild = Int32(scan.entries.count)
     }
     scan.entries[state.folder].childCount += 1
-    if options.isForPurge { scan.accessed.append(entry.accessed) }
+    if notesAccess { scan.accessed.append(entry.accessed) }
     let start = scan.names.count
     scan.names.append(contentsOf: bytes[entry.nameRange])
     return append(

@@ -23,6 +23,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var memory: MarkMemory?
   /// How often the classifier has forgotten its states.
   var generation = 0
+  /// Whether the container's volume tells when its files were read, and somebody wants to know.
+  var notesAccess = false
   /// Whether the scan was asked to stop: nothing more is looked at.
   private(set) var isDone = false
   /// From how many entries on the folders that are still to be entered are left to another scanner.
@@ -80,7 +82,9 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
     append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
-    if options.isForPurge { scan.accessed.append(0) }
+    // Where no reading is noted, what stands there is about when the file was made.
+    notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
+    if notesAccess { scan.accessed.append(0) }
     if options.excluded.contains(status.identity) {
       scan.exclude(0)
       return []

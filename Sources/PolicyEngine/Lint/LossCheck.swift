@@ -10,12 +10,17 @@ struct LossCheck {
   private let policy: CompiledPolicy
   /// The classes that the file lets go for a reason that it gives.
   private let allowed: Set<DataClass>
+  /// Where it lies, of an overlay for several layouts.
+  private let place: String
   private var search: LossSearch
   private(set) var issues: [PolicyIssue] = []
 
   init(_ document: PolicyDocument, _ policy: CompiledPolicy) {
     self.policy = policy
     allowed = Set(document.classes.filter { $0.value.allowLoss != nil }.keys)
+    let layouts = Layout.allCases.filter { document.isOverlay(for: $0) }
+    let layout = layouts.count > 1 ? policy.layout : nil
+    place = layout.map { " over the layout \($0.rawValue)" } ?? ""
     search = LossSearch(policy)
     for (dataClass, entry) in document.classes where entry.allowLoss == nil {
       check(dataClass, entry)
@@ -78,7 +83,7 @@ struct LossCheck {
     let fate = isPurged ? "purgeable" : "discarded on update"
     issues.append(
       PolicyIssue(
-        .loss, at: place, "after \(what), \(data) is \(fate)",
+        .loss, at: place, "after \(what), \(data) is \(fate)\(self.place)",
         expected: "a class that may be lost, such as cache, or 'allow-loss: REASON'"))
   }
 }

@@ -95,19 +95,20 @@ extension PurgeVolume.LevelGain {
 }
 
 extension PurgeReport {
-  /// The line for a device that was purged.
-  func json(_ plan: PurgePlan) -> JSON {
+  /// The line for a device that was purged; a watch says when.
+  func json(_ plan: PurgePlan, at time: Timestamp? = nil) -> JSON {
     .object(
-      plan.head(event: "report") + [
-        JSON.Member("freed", .integer(Int64(clamping: freed))),
-        JSON.Member(
-          "volumes", .array(zip(volumes, plan.volumes).map { $0.json(next: $1.next) })),
-        JSON.Member("parties", .array(parties.map(\.json))),
-        JSON.Member("running", .array((running + plan.runningParties).map(\.json))),
-        JSON.Member("changed", .array(changed.map(\.json))),
-        JSON.Member("failed", .array(failed.map(\.json))),
-        JSON.Member("interrupted", .bool(isInterrupted)),
-      ])
+      plan.head(event: "report") + (time.map { [JSON.Member("time", .string($0.rfc3339))] } ?? [])
+        + [
+          JSON.Member("freed", .integer(Int64(clamping: freed))),
+          JSON.Member(
+            "volumes", .array(zip(volumes, plan.volumes).map { $0.json(next: $1.next) })),
+          JSON.Member("parties", .array(parties.map(\.json))),
+          JSON.Member("running", .array((running + plan.runningParties).map(\.json))),
+          JSON.Member("changed", .array(changed.map(\.json))),
+          JSON.Member("failed", .array(failed.map(\.json))),
+          JSON.Member("interrupted", .bool(isInterrupted)),
+        ])
   }
 }
 

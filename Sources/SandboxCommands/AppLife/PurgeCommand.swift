@@ -23,6 +23,11 @@ struct PurgeCommand: SandboxCommand {
         --free and --until-free take what the level medium lets go, unless --level names another. \
         What is to go is shown and asked on a terminal first; --yes goes without.
 
+        --watch goes on until a signal ends it (SIGINT, SIGTERM: between two deletions, exit status 0) \
+        and purges whenever a volume is under pressure, or has less free than --until-free says; each \
+        purge is a line. Between the looks it only asks for the free space; SIGUSR1 brings the next \
+        one on. 'sandboxctl schedule install --systemd --purge' has it run always.
+
         Exit status 5 says that a goal was not met: what is missing is told, and what the next level \
         would give. 3 says that something could not be deleted.
 
@@ -48,6 +53,16 @@ struct PurgeCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Do not ask.")
   var yes = false
 
+  @Flag(
+    help: "Look again and again whether space is short, and purge where it is; needs --yes.")
+  var watch = false
+
+  @Option(
+    help: ArgumentHelp(
+      "With --watch: how long from one look to the next, 30s or more; a minute unless it is given.",
+      valueName: "time"))
+  var interval: TimeSpan?
+
   @Option(
     name: .customLong("app"),
     help: ArgumentHelp(
@@ -61,12 +76,16 @@ struct PurgeCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    _ = try goal.goal
+    try check()
     let isTold = query || dryRun
     if !isTold, !yes, !console.canAsk {
       throw UsageError(
         "a purge has to be agreed to, and there is no terminal to ask on",
         hint: "give '--yes', or look first with '--dry-run'")
+    }
+    if watch {
+      var watch = PurgeWatch(self, console)
+      return try watch.run()
     }
     let found = try device.choices().map { try $0.find() }
     var results: [ExitStatus] = []
@@ -75,6 +94,37 @@ struct PurgeCommand: SandboxCommand {
       results.append(try purge(device, console))
     }
     return ExitStatus.together(results)
+  }
+
+  /// Refuses words that do not go together. A watch asks nobody, and has a goal that can be met.
+  func check() throws {
+    let goal = try goal.goal
+    guard watch else {
+      if interval != nil {
+        throw UsageError("'--interval' without '--watch'", hint: "give '--watch', too")
+      }
+      return
+    }
+    if query || dryRun {
+      throw UsageError(
+        "a watch deletes: '--query' and '--dry-run' only look",
+        hint: "look first, without '--watch'")
+    }
+    guard yes else {
+      throw UsageError(
+        "a watch asks nobody", hint: "give '--yes', or look first with '--dry-run'")
+    }
+    switch goal {
+    case .byPressure, .untilFree: break
+    case .free, .everything:
+      throw UsageError(
+        "a watch would purge at each look: it needs to know how much is to be free",
+        hint: "give '--until-free', or leave it to the policy's levels")
+    }
+    if let interval, interval.seconds < PurgeWatch.leastInterval {
+      throw UsageError(
+        "looking every \(Int(interval.seconds)) s is too often", hint: "give 30s or more")
+    }
   }
 
   private func purge(_ found: Device, _ console: Console) throws -> ExitStatus {
@@ -141,10 +191,7 @@ struct PurgeCommand: SandboxCommand {
   private func carryOut(
     _ plan: PurgePlan, _ text: PurgeText, _ console: Console
   ) throws -> ExitStatus {
-    let counters = ProgressCounters()
-    let report = try progress.run(counters, output) { isStopping in
-      PurgeOperation(plan, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters)).run()
-    }
+    let report = try carryOut(plan)
     if output.json {
       try console.result(report.json(plan))
     } else {
@@ -156,6 +203,16 @@ struct PurgeCommand: SandboxCommand {
       return .goalNotMet
     }
     return report.failed.isEmpty ? .done : .doneInPart
+  }
+}
+
+extension PurgeCommand {
+  /// Deletes what a plan says, and shows how far it is.
+  func carryOut(_ plan: PurgePlan) throws -> PurgeReport {
+    let counters = ProgressCounters()
+    return try progress.run(counters, output) { isStopping in
+      PurgeOperation(plan, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters)).run()
+    }
   }
 }
 

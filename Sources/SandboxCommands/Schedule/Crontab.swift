@@ -86,7 +86,7 @@ struct Crontab {
   }
 }
 
-extension ScheduledBackup {
+extension ScheduledJob {
   /// The job as a line of crontab(5), in which a bare % would end the command.
   func cronLine(host: String) throws -> String {
     var command = environment.map { "\($0.name)=\(ShellWord.text($0.value)) " }.joined()
@@ -98,7 +98,7 @@ extension ScheduledBackup {
     guard !command.contains("\n"), !command.utf8.contains(0) else {
       throw UsageError("a line of a crontab cannot hold a newline", hint: "leave it out")
     }
-    let time = try calendar.cron(spreadBy: "\(host) \(name)")
+    let time = try (calendar ?? .hourly).cron(spreadBy: "\(host) \(name)")
     return time + " " + command.replacing("%", with: "\\%")
   }
 }

@@ -2,13 +2,14 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// `sandboxctl schedule install`: begins to make backups again and again.
+/// `sandboxctl schedule install`: begins to do something again and again.
 struct ScheduleInstallCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "install",
-      abstract: "Begin to back up again and again",
-      usage: "sandboxctl schedule install (--systemd | --cron) [<options>] [-- <backup options>]",
+      abstract: "Begin to back up, or to purge, again and again",
+      usage:
+        "sandboxctl schedule install (--systemd | --cron) [--purge] [<options>] [-- <its options>]",
       discussion: """
         With --systemd a service and a timer of this user are written and started; with --cron a \
         line of this user's crontab is. They run 'sandboxctl backup --quiet', which says nothing \
@@ -19,19 +20,27 @@ struct ScheduleInstallCommand: SandboxCommand {
         or cron's five fields. What a missed timer of systemd should have run is run at the next \
         start; cron's is not.
 
+        With --purge it is 'sandboxctl purge' that is scheduled, besides the backups. systemd runs \
+        'purge --watch --yes' all the time, as a service that needs no timer; cron runs 'purge --yes \
+        --quiet', which does nothing where space is not short, every hour unless another time is given.
+
         \(Examples.text([
           "sandboxctl schedule install --systemd --dry-run",
           "sandboxctl schedule install --cron --hourly --dry-run -- --tag hourly",
+          "sandboxctl schedule install --systemd --purge --dry-run -- --until-free 10",
         ]))
         """)
   }
 
   @OptionGroup var scheduler: SchedulerOptions
 
+  @Flag(help: "Purge when space is short, instead of backing up.")
+  var purge = false
+
   @Flag(help: "Every hour.")
   var hourly = false
 
-  @Flag(help: "Every day, which is usual.")
+  @Flag(help: "Every day, which is usual for backups.")
   var daily = false
 
   @Flag(help: "Every week.")
@@ -52,7 +61,7 @@ struct ScheduleInstallCommand: SandboxCommand {
 
   @Option(
     help: ArgumentHelp(
-      "A line for the shell that is run when a backup fails.", valueName: "command"))
+      "A line for the shell that is run when it fails.", valueName: "command"))
   var onFailure: String?
 
   @Option(
@@ -65,7 +74,8 @@ struct ScheduleInstallCommand: SandboxCommand {
 
   @Argument(
     parsing: .postTerminator,
-    help: ArgumentHelp("What 'sandboxctl backup' gets besides.", valueName: "backup options"))
+    help: ArgumentHelp(
+      "What 'sandboxctl backup', or 'purge', gets besides.", valueName: "its options"))
   var options: [String] = []
 
   @OptionGroup var output: OutputOptions
@@ -73,19 +83,25 @@ struct ScheduleInstallCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     guard scheduler.systemd != scheduler.cron else {
       throw UsageError(
-        "it is not clear by which program backups are to be made",
+        "it is not clear by which program it is to be done",
         hint: "give '--systemd' or '--cron', one of them")
     }
-    let backup = try backup()
-    return try scheduler.systemd ? installUnits(backup, console) : installJob(backup, console)
+    let job = try job()
+    return try scheduler.systemd ? installUnits(job, console) : installJob(job, console)
   }
 
   // MARK: - What is run
 
-  private func backup() throws -> ScheduledBackup {
+  private var work: ScheduledJob.Work { purge ? .purge : .backup }
+
+  /// Whether it runs all the time.
+  private var isWatch: Bool { purge && scheduler.systemd }
+
+  private func job() throws -> ScheduledJob {
+    try checkPurge()
     let words = try words()
     var environment: [(name: String, value: String)] = []
-    for name in ScheduledBackup.variables {
+    for name in ScheduledJob.variables {
       guard let named = Host.environment(name) else { continue }
       // A schedule runs in another folder.
       let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
@@ -97,15 +113,34 @@ struct ScheduleInstallCommand: SandboxCommand {
     guard let program = try Host.programPath().utf8 else {
       throw UsageError("the path of this program is not UTF-8", hint: "move it")
     }
-    return ScheduledBackup(
-      name: try ScheduleName.of(profile: output.profile), program: program, words: words,
-      environment: environment, calendar: try time(),
+    return ScheduledJob(
+      work: work, name: try ScheduleName.of(work, profile: output.profile), program: program,
+      words: words,
+      environment: environment, calendar: isWatch ? nil : try time(),
       randomDelay: Int(randomDelay?.seconds ?? 0), isOnMainsOnly: when == .onMains,
       onFailure: onFailure)
   }
 
+  /// What has no meaning for a purge is refused rather than passed over.
+  private func checkPurge() throws {
+    guard purge else { return }
+    let misplaced =
+      (metrics != nil ? ["--metrics"] : []) + (when != nil ? ["--when"] : [])
+      + (isWatch && randomDelay != nil ? ["--random-delay"] : [])
+      + (isWatch && (hourly || daily || weekly || calendar != nil) ? ["a time"] : [])
+    guard misplaced.isEmpty else {
+      throw UsageError(
+        "\(misplaced.joined(separator: " and ")) does not go with '--purge'",
+        hint: isWatch
+          ? "the watch looks by itself: '-- --interval 5m' says how often" : "leave it out")
+    }
+  }
+
   private func words() throws -> [String] {
-    var words = ["backup", "--quiet", "--scheduled"]
+    var words =
+      !purge
+      ? ["backup", "--quiet", "--scheduled"]
+      : isWatch ? ["purge", "--watch", "--yes"] : ["purge", "--yes", "--quiet"]
     if let profile = output.profile { words += ["--profile", profile] }
     if let metrics {
       guard metrics.hasPrefix("/") else {
@@ -116,12 +151,14 @@ struct ScheduleInstallCommand: SandboxCommand {
       words += ["--metrics", metrics]
     }
     words += options
+    let parsed: any ParsableCommand
     do {
-      _ = try SandboxctlCommand.parseAsRoot(words)
+      parsed = try SandboxctlCommand.parseAsRoot(words)
     } catch {
       throw UsageError(
         parser: SandboxctlCommand.message(for: error), SandboxctlCommand.fullMessage(for: error))
     }
+    try (parsed as? PurgeCommand)?.check()
     return words
   }
 
@@ -132,59 +169,59 @@ struct ScheduleInstallCommand: SandboxCommand {
         "several times are given", hint: "give one of --hourly, --daily, --weekly and --calendar")
     }
     if let calendar { return .custom(calendar) }
-    return hourly ? .hourly : weekly ? .weekly : .daily
+    return hourly ? .hourly : weekly ? .weekly : daily || !purge ? .daily : .hourly
   }
 
   // MARK: - systemd
 
-  private func installUnits(_ backup: ScheduledBackup, _ console: Console) throws -> ExitStatus {
-    let units = try SystemdUnits(backup)
+  private func installUnits(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
+    let units = try SystemdUnits(job)
     let folder = try SystemdFolder()
-    let timer = backup.name + ".timer"
+    let unit = job.unit
     if dryRun {
-      for unit in units.files {
-        try console.result("# \(folder.path.appending(ByteString(unit.name)))\n\(unit.text)")
+      for file in units.files {
+        try console.result("# \(folder.path.appending(ByteString(file.name)))\n\(file.text)")
       }
       return .done
     }
     try folder.write(units)
     let failure =
-      Systemctl.fails(["daemon-reload"]) ?? Systemctl.fails(["enable", "--now", timer])
-    try tell(backup, "systemd", folder.path.appending(ByteString(timer)), failure == nil, console)
+      Systemctl.fails(["daemon-reload"]) ?? Systemctl.fails(["enable", "--now", unit])
+    try tell(job, "systemd", folder.path.appending(ByteString(unit)), failure == nil, console)
     guard let failure else { return .done }
     console.warning(
-      "the timer is written but not started: \(failure); when this user's systemd runs: "
-        + "systemctl --user daemon-reload; systemctl --user enable --now \(timer)")
+      "the unit is written but not started: \(failure); when this user's systemd runs: "
+        + "systemctl --user daemon-reload; systemctl --user enable --now \(unit)")
     return .doneInPart
   }
 
   // MARK: - cron
 
-  private func installJob(_ backup: ScheduledBackup, _ console: Console) throws -> ExitStatus {
-    let line = try backup.cronLine(host: Host.machineID ?? Host.name)
+  private func installJob(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
+    let line = try job.cronLine(host: Host.machineID ?? Host.name)
     if dryRun {
       try console.result(line)
       return .done
     }
     var crontab = try Crontab.read()
-    crontab.put(backup.name, line)
+    crontab.put(job.name, line)
     try crontab.write()
-    try tell(backup, "cron", "the crontab", true, console)
+    try tell(job, "cron", "the crontab", true, console)
     return .done
   }
 
   private func tell(
-    _ backup: ScheduledBackup, _ kind: String, _ place: ByteString, _ isActive: Bool,
+    _ job: ScheduledJob, _ kind: String, _ place: ByteString, _ isActive: Bool,
     _ console: Console
   ) throws {
     if output.json {
       try console.result(
         [
-          "scheduler": .string(kind), "name": .string(backup.name),
+          "scheduler": .string(kind), "name": .string(job.name),
           "place": .string(place.description), "active": .bool(isActive),
         ])
     } else if !output.quiet {
-      try console.result("\(backup.name) is scheduled by \(kind): \(Paths.text(place))")
+      try console.result("\(job.name) is scheduled by \(kind): \(Paths.text(place))")
     }
   }
 }

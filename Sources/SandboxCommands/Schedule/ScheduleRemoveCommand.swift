@@ -7,28 +7,33 @@ struct ScheduleRemoveCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "remove",
-      abstract: "Back up no more by schedule",
-      usage: "sandboxctl schedule remove [--systemd] [--cron] [<options>]",
+      abstract: "Back up, or purge, no more by schedule",
+      usage: "sandboxctl schedule remove [--systemd] [--cron] [--purge] [<options>]",
       discussion: """
         Takes out what 'schedule install' wrote, and nothing else: the units, or the line of the \
-        crontab; both unless one is named. Snapshots stay.
+        crontab; both unless one is named. With --purge it is that of purges, else that of backups. \
+        Snapshots stay.
 
         \(Examples.text(["sandboxctl schedule remove --systemd"]))
         """)
   }
 
   @OptionGroup var scheduler: SchedulerOptions
+
+  @Flag(help: "The schedule of purges, not of backups.")
+  var purge = false
+
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let name = try ScheduleName.of(profile: output.profile)
+    let name = try ScheduleName.of(purge ? .purge : .backup, profile: output.profile)
     let isAny = !scheduler.systemd && !scheduler.cron
     var removed: [String] = []
     if scheduler.systemd || isAny {
       let folder = try SystemdFolder()
-      if try folder.schedules().contains(where: { $0.name == name }) {
-        // Where systemd does not run there is no timer to stop.
-        _ = Systemctl.fails(["disable", "--now", name + ".timer"])
+      for schedule in try folder.schedules() where schedule.name == name {
+        // Where systemd does not run there is nothing to stop.
+        _ = Systemctl.fails(["disable", "--now", schedule.unit])
       }
       if try folder.remove(name) {
         _ = Systemctl.fails(["daemon-reload"])

@@ -8,16 +8,16 @@ struct ScheduleStatusCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "status",
-      abstract: "Show which backups are scheduled",
+      abstract: "Show what is scheduled",
       usage: "sandboxctl schedule status [--systemd] [--cron] [<options>]",
       discussion: """
         Shows each schedule of this user that 'schedule install' made: by which program, when, \
-        whether its timer runs, when it ran last and runs next, and the command. What systemd does \
+        whether its timer or service runs, when it ran last and runs next, and the command. What systemd does \
         not tell of the last run is looked up in the repository: the newest snapshot that a schedule \
         of this user on this host made. What nobody tells is unknown.
 
-        With --json each is a line: scheduler, name, calendar, active, last, next (each null where \
-        it is unknown), command.
+        With --json each is a line: scheduler, name, calendar (empty for what runs all the time), \
+        active, last, next (each null where it is unknown), command.
 
         \(Examples.text(["sandboxctl schedule status"]))
         """)
@@ -65,9 +65,13 @@ struct ScheduleStatusCommand: SandboxCommand {
     ])
     for row in rows {
       let runs = row.isActive.map { $0 ? "yes" : "no" } ?? "unknown"
-      let next = row.next.map(Times.text) ?? (row.isActive == false ? "never" : "unknown")
+      let isWatch = row.calendar.isEmpty
+      let next =
+        row.next.map(Times.text)
+        ?? (row.isActive == false ? "never" : isWatch ? "all the time" : "unknown")
       table.add([
-        row.scheduler, row.name, row.calendar, runs, row.last.map(Times.text) ?? "unknown", next,
+        row.scheduler, row.name, isWatch ? "when space is short" : row.calendar, runs,
+        row.last.map(Times.text) ?? "unknown", next,
         ByteString(row.command).description,
       ])
     }
@@ -78,7 +82,7 @@ struct ScheduleStatusCommand: SandboxCommand {
   private func rows() throws -> [Row] {
     var rows = try installed()
     guard !rows.isEmpty, let made = lastScheduled() else { return rows }
-    let ours = try ScheduleName.of(profile: output.profile)
+    let ours = try ScheduleName.of(.backup, profile: output.profile)
     for index in rows.indices where rows[index].name == ours {
       // A schedule that names a repository itself may store in another one.
       let isElsewhere = repository.repo == nil && rows[index].command.contains("--repo")
@@ -101,11 +105,12 @@ struct ScheduleStatusCommand: SandboxCommand {
     var rows: [Row] = []
     if scheduler.systemd || isAny {
       rows += try SystemdFolder().schedules().map { schedule in
-        let times = Systemctl.times(ofTimer: schedule.name)
+        let times =
+          schedule.calendar.isEmpty ? (nil, nil) : Systemctl.times(ofTimer: schedule.name)
         return Row(
           scheduler: "systemd", name: schedule.name, calendar: schedule.calendar,
-          isActive: Systemctl.fails(["is-active", "--quiet", schedule.name + ".timer"]) == nil,
-          last: times.last, next: times.next, command: schedule.command)
+          isActive: Systemctl.fails(["is-active", "--quiet", schedule.unit]) == nil,
+          last: times.0, next: times.1, command: schedule.command)
       }
     }
     if let crontab = scheduler.cron ? try Crontab.read() : isAny ? try? Crontab.read() : nil {

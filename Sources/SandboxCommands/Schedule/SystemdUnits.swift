@@ -1,8 +1,8 @@
 internal import Lifecycle
 internal import SystemIO
 
-/// The units of systemd(1) that make a backup again and again for this user: a service, its timer,
-/// and a service for its failure where one is wanted.
+/// The units of systemd(1) that do something again and again for this user: a service, its timer but
+/// for what runs all the time, and a service for its failure where one is wanted.
 struct SystemdUnits {
   /// By file name.
   let files: [(name: String, text: String)]
@@ -10,49 +10,50 @@ struct SystemdUnits {
   /// The first line of each, by which they are known to be ours.
   static let mark = "# Written by 'sandboxctl schedule install'."
 
-  init(_ backup: ScheduledBackup) throws {
-    let lines = [backup.program, backup.onFailure ?? "", backup.calendar.systemd] + backup.words
+  init(_ job: ScheduledJob) throws {
+    let lines = [job.program, job.onFailure ?? "", job.calendar?.systemd ?? ""] + job.words
     guard !lines.contains(where: { $0.contains("\n") }) else {
       throw UsageError("a line of a unit cannot hold a newline", hint: "leave it out")
     }
-    var files = [
-      (backup.name + ".service", Self.service(backup)),
-      (backup.name + ".timer", Self.timer(backup)),
-    ]
-    if let command = backup.onFailure {
-      files.append((Self.failureName(backup), Self.failure(backup, command)))
+    var files = [(job.name + ".service", Self.service(job))]
+    if let calendar = job.calendar { files.append((job.unit, Self.timer(job, calendar))) }
+    if let command = job.onFailure {
+      files.append((Self.failureName(job), Self.failure(job, command)))
     }
     self.files = files
   }
 
-  private static func failureName(_ backup: ScheduledBackup) -> String {
-    backup.name + "-failed.service"
-  }
+  private static func failureName(_ job: ScheduledJob) -> String { job.name + "-failed.service" }
 
-  private static func service(_ backup: ScheduledBackup) -> String {
-    var text = mark + "\n[Unit]\nDescription=Back up this user's apps\n"
-    text += "Documentation=man:sandboxctl-backup(1)\n"
-    if backup.isOnMainsOnly { text += "ConditionACPower=true\n" }
-    if backup.onFailure != nil { text += "OnFailure=\(failureName(backup))\n" }
-    text += "\n[Service]\nType=oneshot\n"
-    for (name, value) in backup.environment {
+  private static func service(_ job: ScheduledJob) -> String {
+    var text = mark + "\n[Unit]\nDescription=\(job.work.description)\n"
+    text += "Documentation=man:sandboxctl-\(job.work.rawValue)(1)\n"
+    if job.isOnMainsOnly { text += "ConditionACPower=true\n" }
+    if job.onFailure != nil { text += "OnFailure=\(failureName(job))\n" }
+    text += "\n[Service]\nType=\(job.calendar == nil ? "exec" : "oneshot")\n"
+    for (name, value) in job.environment {
       text += "Environment=\(word("\(name)=\(value)", isCommand: false))\n"
     }
-    let words = ([backup.program] + backup.words).map { word($0, isCommand: true) }
+    let words = ([job.program] + job.words).map { word($0, isCommand: true) }
     text += "ExecStart=\(words.joined(separator: " "))\n"
-    return text + "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
+    text += "Nice=10\nCPUSchedulingPolicy=batch\nIOSchedulingClass=idle\n"
+    guard job.calendar == nil else { return text }
+    // Wrong words do not come right by trying again.
+    text += "Restart=on-failure\nRestartSec=60\nRestartPreventExitStatus=2\n"
+    return text + "\n[Install]\nWantedBy=default.target\n"
   }
 
-  private static func timer(_ backup: ScheduledBackup) -> String {
-    var text = mark + "\n[Unit]\nDescription=Back up this user's apps again and again\n"
+  private static func timer(_ job: ScheduledJob, _ calendar: ScheduleCalendar) -> String {
+    var text = mark + "\n[Unit]\nDescription=\(job.work.description) again and again\n"
     text += "Documentation=man:sandboxctl-schedule-install(1)\n"
-    text += "\n[Timer]\nOnCalendar=\(backup.calendar.systemd)\nPersistent=true\n"
-    if backup.randomDelay > 0 { text += "RandomizedDelaySec=\(backup.randomDelay)\n" }
+    text += "\n[Timer]\nOnCalendar=\(calendar.systemd)\nPersistent=true\n"
+    if job.randomDelay > 0 { text += "RandomizedDelaySec=\(job.randomDelay)\n" }
     return text + "\n[Install]\nWantedBy=timers.target\n"
   }
 
-  private static func failure(_ backup: ScheduledBackup, _ command: String) -> String {
-    mark + "\n[Unit]\nDescription=What is run when the backup of this user's apps fails\n"
+  private static func failure(_ job: ScheduledJob, _ command: String) -> String {
+    mark
+      + "\n[Unit]\nDescription=What is run when the \(job.work.rawValue) of this user's apps fails\n"
       + "\n[Service]\nType=oneshot\nExecStart=/bin/sh -c \(word(command, isCommand: true))\n"
   }
 
@@ -63,6 +64,21 @@ struct SystemdUnits {
       .replacing("%", with: "%%")
     if isCommand { escaped = escaped.replacing("$", with: "$$") }
     return ShellWord.text(text) == text && escaped == text ? text : "\"\(escaped)\""
+  }
+}
+
+extension ScheduledJob {
+  /// The unit that is started and enabled.
+  var unit: String { name + (calendar == nil ? ".service" : ".timer") }
+}
+
+extension ScheduledJob.Work {
+  /// What a unit says of itself.
+  fileprivate var description: String {
+    switch self {
+    case .backup: "Back up this user's apps"
+    case .purge: "Purge this user's apps when space is short"
+    }
   }
 }
 
@@ -101,16 +117,30 @@ struct SystemdFolder {
     return isRemoved
   }
 
-  /// The schedules that are there, each with the lines that say when and what.
-  func schedules() throws -> [(name: String, calendar: String, command: String)] {
+  /// A schedule that is there.
+  struct Schedule {
+    let name: String
+    /// The unit that is enabled: a timer, or the service itself where that runs all the time.
+    let unit: String
+    /// When; empty for a service.
+    let calendar: String
+    let command: String
+  }
+
+  /// The schedules that are there.
+  func schedules() throws -> [Schedule] {
     guard let folder = try present() else { return [] }
-    return try folder.names().compactMap { $0.utf8 }.sorted().compactMap { file in
-      guard file.hasPrefix(ScheduledBackup.prefix), file.hasSuffix(".timer") else { return nil }
-      let name = String(file.dropLast(".timer".count))
-      guard let timer = try text(ByteString(file), in: folder), timer.hasPrefix(SystemdUnits.mark)
+    let files = try folder.names().compactMap { $0.utf8 }.sorted()
+    return try files.compactMap { file in
+      guard ScheduledJob.Work.allCases.contains(where: { file.hasPrefix($0.prefix) }),
+        let text = try text(ByteString(file), in: folder), text.hasPrefix(SystemdUnits.mark),
+        text.contains("\nWantedBy=")
       else { return nil }
-      let service = try text(ByteString(name + ".service"), in: folder) ?? ""
-      return (name, Self.value("OnCalendar", in: timer), Self.value("ExecStart", in: service))
+      let name = String(file.prefix(upTo: file.lastIndex(of: ".") ?? file.endIndex))
+      let service = try self.text(ByteString(name + ".service"), in: folder) ?? ""
+      return Schedule(
+        name: name, unit: file, calendar: Self.value("OnCalendar", in: text),
+        command: Self.value("ExecStart", in: service))
     }
   }
 

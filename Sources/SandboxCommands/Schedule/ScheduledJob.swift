@@ -2,8 +2,9 @@ internal import ArgumentParser
 internal import Codecs
 internal import SystemIO
 
-/// A backup that is to be made again and again: what is run, when, and what happens when it fails.
-struct ScheduledBackup {
+/// What is to be done again and again: what is run, when, and what happens when it fails.
+struct ScheduledJob {
+  let work: Work
   /// What tells it from other schedules of this user: `sandboxctl-backup`, or that and a profile.
   let name: String
   /// The absolute path of this program.
@@ -12,7 +13,8 @@ struct ScheduledBackup {
   let words: [String]
   /// What of this process's environment it needs: where settings, data and caches lie.
   let environment: [(name: String, value: String)]
-  let calendar: ScheduleCalendar
+  /// Nothing for what runs all the time and knows itself when there is something to do.
+  let calendar: ScheduleCalendar?
   /// Seconds by which it begins later at most, by chance.
   let randomDelay: Int
   /// Only on mains power.
@@ -20,7 +22,14 @@ struct ScheduledBackup {
   /// A line for `/bin/sh` when it fails.
   let onFailure: String?
 
-  static let prefix = "sandboxctl-backup"
+  /// What a schedule is for.
+  enum Work: String, CaseIterable {
+    case backup
+    case purge
+
+    /// What the names of its schedules begin with.
+    var prefix: String { "sandboxctl-" + rawValue }
+  }
 
   /// The variables that say where the program finds things, and that a cron job has not.
   static let variables = [

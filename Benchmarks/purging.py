@@ -1,0 +1,90 @@
+"""A purge: its plan against find, its deletion against rm -r, and its memory."""
+
+import os
+import shutil
+import tempfile
+
+import peers
+import programs
+from budgets import Line
+
+PLAN_BUDGET = 1.5  # of find's time
+DELETION_BUDGET = 1.3  # of rm -r's
+MEMORY = 100e6
+LEVEL = ["--level", "critical"]
+
+
+def lines(program, runs):
+    """A line for each budget."""
+    scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
+    try:
+        yield from plan(program, runs, scratch)
+        yield deletion(program, max(1, runs // 3), scratch)
+    finally:
+        shutil.rmtree(scratch)
+
+
+def make_device(root, files, folder=50):
+    """An app of a simulator with so many cache files, and a document."""
+    data = os.path.join(root, "Containers", "Data", "Application",
+                        "0A0A0A0A-0000-4000-8000-000000000001")
+    os.makedirs(os.path.join(data, "Documents"))
+    with open(os.path.join(data, "Documents", "thesis"), "wb") as file:
+        file.write(b"thesis")
+    caches = os.path.join(data, "Library", "Caches")
+    for number in range(files // folder):
+        place = os.path.join(caches, f"group-{number // 64}", f"folder-{number:04}")
+        os.makedirs(place)
+        for file in range(folder):
+            handle = os.open(os.path.join(place, f"file-{number:04}-{file:02}.dat"),
+                             os.O_WRONLY | os.O_CREAT, 0o644)
+            os.write(handle, b"x" * 100)
+            os.close(handle)
+    return caches
+
+
+def command(program, root, *words):
+    return [program, "purge", "--root", root, "--layout", "coresimulator", *words]
+
+
+def plan(program, runs, scratch):
+    """The plan over 200,000 files, by processor seconds as the walk; and the memory that it takes."""
+    root = os.path.join(scratch, "planned")
+    make_device(root, 200_000)
+    environment = os.environ | peers.environment(os.path.join(scratch, "home"))
+    query = command(program, root, "--query")
+    pairs = programs.paired(query, ["find", root, "-printf", "%s %T@\n"], runs, environment)
+    ours, theirs = ([pair[place][1] for pair in pairs] for place in (0, 1))
+    yield Line.ratio("purge --query, 200,000 files", ours, "find", theirs, PLAN_BUDGET)
+    peak = programs.peak_memory(query, environment)
+    yield Line.absolute("purge --query, memory (RssAnon)", peak, MEMORY, unit="B")
+    shutil.rmtree(root)
+
+
+def deletion(program, runs, scratch):
+    """100,000 files deleted, by the clock: turn and turn about with rm -r, each on a tree of its own."""
+    environment = os.environ | peers.environment(os.path.join(scratch, "home"))
+    ours, theirs = [], []
+    for run in range(runs):
+        measures = [(ours, purge), (theirs, remove)]
+        for taken, measure in measures if run % 2 else reversed(measures):
+            taken.append(measure(program, scratch, environment))
+    return Line.ratio("purge of 100,000 files", ours, "rm -r", theirs, DELETION_BUDGET)
+
+
+def purge(program, scratch, environment):
+    root = os.path.join(scratch, "purged")
+    caches = make_device(root, 100_000)
+    taken = programs.seconds(command(program, root, *LEVEL, "--yes", "--quiet"), environment)[0]
+    if os.listdir(caches):
+        raise programs.Failed("the purge left something")
+    shutil.rmtree(root)
+    return taken
+
+
+def remove(_, scratch, environment):
+    root = os.path.join(scratch, "removed")
+    caches = make_device(root, 100_000)
+    taken = programs.seconds(["rm", "-r", caches], environment)[0]
+    shutil.rmtree(root)
+    return taken

@@ -1,0 +1,200 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `purge --watch`, and how a purge ends when a signal asks it to.
+@Suite struct PurgeWatchTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    // Every volume is short of space.
+    try cli.folder.write(
+      """
+      overlay: all
+      schema: 1
+      pressure:
+        - {level: critical, when-free-below: {percent: 100}, reclaim-to: {percent: 100},
+           orders: [0, 10, 20, 30], min-age: 0d}
+
+      """, at: "short.yaml")
+  }
+
+  private static let data =
+    "device/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
+
+  private func put(_ path: String, _ bytes: Int = 5000) throws {
+    try cli.folder.write(
+      [UInt8](repeating: 1, count: bytes), at: ByteString(Self.data + "/" + path))
+  }
+
+  private func isThere(_ path: String) throws -> Bool {
+    try cli.isThere(ByteString(Self.data + "/" + path))
+  }
+
+  private static let purge = "purge --root device --layout coresimulator --policy short.yaml --yes"
+
+  /// Starts a watch, whose process is `$P`, and runs a script. In it `await FILE TEXT COUNT` waits
+  /// until so many lines of the watch's `out` or `err` hold a text, and `look FILE TEXT COUNT` has it
+  /// look meanwhile. At the end SIGTERM ends it; gives how.
+  private func watched(_ script: String, _ arguments: String = "") throws -> Program.Outcome {
+    let text = """
+      env --default-signal "$0" \(Self.purge) --watch \(arguments) > out 2> err & P=$!
+      await() {
+        for i in $(seq 1200); do
+          if [ "$(grep -c -e "$2" "$1")" -ge "$3" ]; then return; fi
+          if [ -n "$4" ]; then kill -USR1 $P; fi
+          sleep 0.1
+        done
+        echo "no '$2' in $1: $(cat out err)" >&2
+      }
+      look() { await "$1" "$2" "$3" now; }
+      \(script)
+      kill -TERM $P
+      wait $P
+      """
+    return try cli.run([], under: ["bash", "-c", text])
+  }
+
+  @Test func itOutlivesADeviceThatComesAndGoes() throws {
+    try put("Documents/thesis")
+    try put("Library/Caches/one")
+    let documents = try TreeRecord.all(in: cli.folder, ByteString(Self.data + "/Documents"))
+    let outcome = try watched(
+      """
+      await out 'freed [1-9]' 1
+      mv device parked
+      look err 'sandboxctl: warning: ' 1
+      mkdir -p parked/\(Self.data.dropFirst(7))/Library/Caches
+      echo anew > parked/\(Self.data.dropFirst(7))/Library/Caches/two
+      mv parked device
+      look out 'freed [1-9]' 2
+      """)
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    #expect(try !isThere("Library/Caches/one") && !isThere("Library/Caches/two"))
+    #expect(
+      try TreeRecord.all(in: cli.folder, ByteString(Self.data + "/Documents")) == documents)
+    let lines = try cli.text("out").split(separator: "\n")
+    let form = /20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ \S+: freed .* in \d+ files?, .* free, .* missing/
+    #expect(lines.allSatisfy { $0.wholeMatch(of: form) != nil }, "\(lines)")
+    #expect(try !cli.text("err").contains("error"))
+  }
+
+  @Test func aDeviceMayAppearLater() throws {
+    let outcome = try watched(
+      """
+      await err 'cannot find a device' 1
+      mkdir -p \(Self.data)/Library/Caches
+      echo new > \(Self.data)/Library/Caches/new
+      look out '"event":"report"' 1
+      """, "--json")
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    #expect(try !isThere("Library/Caches/new"))
+    let lines = try cli.text("out").split(separator: "\n")
+    let first = try CommandLine.object(try #require(lines.first))
+    #expect(try #require(first["freed"] as? Int) >= 4096)
+    #expect(first["time"] is String)
+    var rig = try SchemaRig(isEmpty: true)
+    rig.add("purge", "purge --watch --json", try cli.text("out"))
+    #expect(try rig.validate() == [])
+  }
+
+  /// Where nothing is left to gain it says so once.
+  @Test func whatGainsNothingIsToldOnce() throws {
+    try put("Documents/a")
+    let outcome = try watched(
+      """
+      await out 'freed 0 B' 1
+      for i in 1 2 3; do kill -USR1 $P; sleep 0.2; done
+      echo x > \(Self.data)/Documents/cache; mkdir -p \(Self.data)/tmp
+      echo x > \(Self.data)/tmp/x
+      look out 'freed [1-9]' 1
+      """)
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    let lines = try cli.text("out").split(separator: "\n")
+    let gained = try #require(lines.firstIndex { $0.contains(/freed [1-9]/) })
+    #expect(gained == 1, "\(lines)")
+  }
+
+  @Test func withSpaceEnoughNothingIsScannedOrSaid() throws {
+    try put("Library/Caches/one")
+    let outcome = try watched(
+      """
+      for i in $(seq 100); do
+        if grep -q . out; then break; fi
+        if [ -r /proc/$P/status ] && grep -q 'SigCgt:.*[4-7cdef]...$' /proc/$P/status; then break; fi
+        sleep 0.1
+      done
+      """, "--until-free 1")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try cli.text("out").isEmpty && cli.text("err").isEmpty)
+    #expect(try isThere("Library/Caches/one"))
+  }
+
+  @Test(arguments: [
+    ("--watch --query", "only look"), ("--watch --dry-run", "only look"),
+    ("--watch --free 1G", "at each look"), ("--watch --level low", "at each look"),
+    ("--watch --interval 10s", "30s or more"), ("--interval 60s", "'--watch', too"),
+    ("--watch --policy no-such-policy", "no-such-policy"),
+  ])
+  func whatCannotBeWatchedIsRefused(_ words: String, _ says: String) throws {
+    try put("Library/Caches/one")
+    let outcome = try cli.run("\(Self.purge) \(words)")
+    #expect(outcome.code == 2 || outcome.code == 1 && words.contains("policy"))
+    #expect(outcome.errors.contains(says), "\(outcome.errors)")
+    #expect(try isThere("Library/Caches/one"))
+  }
+
+  @Test func aWatchAsksNobody() throws {
+    try put("Library/Caches/one")
+    let words = Self.purge.replacing(" --yes", with: "") + " --watch"
+    let outcome = try cli.run(words)
+    #expect(outcome.code == 2 && outcome.errors.contains("a watch asks nobody"))
+    #expect(try isThere("Library/Caches/one"))
+  }
+
+  // MARK: - Signals
+
+  /// A signal comes when the first unit is half gone: that unit goes, the others stay whole.
+  @Test(
+    .enabled(if: Strace.isPermitted),
+    arguments: [("INT", "", 130), ("TERM", "", 130), ("INT", "--watch", 0), ("TERM", "--watch", 0)])
+  func aSignalEndsItBetweenTwoUnits(_ signal: String, _ words: String, _ code: Int32) throws {
+    let suffixes = ["", "-wal", "-shm"]
+    for number in 0..<6 {
+      for suffix in suffixes { try put("Library/Caches/\(number).db\(suffix)") }
+    }
+    try put("Documents/thesis")
+    let delay = "unlinkat:delay_enter=300000"
+    let text = """
+      strace -f -o trace -e trace=unlinkat -e inject=\(delay) \
+        env --default-signal "$0" \(Self.purge) \(words) > out 2> err & S=$!
+      for i in $(seq 2000); do
+        if [ ! -e \(Self.data)/Library/Caches/0.db ]; then break; fi
+        sleep 0.01
+      done
+      kill -\(signal) $(pgrep -P $S)
+      wait $S
+      """
+    let outcome = try cli.run([], under: ["bash", "-c", text])
+    let said = try cli.text("err")
+    #expect(outcome.code == code, "\(said)")
+    var whole = 0
+    for number in 0..<6 {
+      let left = try suffixes.filter { try isThere("Library/Caches/\(number).db\($0)") }
+      #expect(left.isEmpty || left.count == 3, "\(number): \(left)")
+      whole += left.isEmpty ? 0 : 1
+    }
+    #expect((1...5).contains(whole))
+    #expect(try !isThere("Library/Caches/0.db-wal") && isThere("Documents/thesis"))
+    #expect(try cli.text("out").contains("freed"), "what went is told")
+  }
+}
+
+extension CommandLine {
+  /// A text file in the folder.
+  fileprivate func text(_ name: ByteString) throws -> String {
+    String(decoding: try folder.read(name), as: UTF8.self)
+  }
+}
