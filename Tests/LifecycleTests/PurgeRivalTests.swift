@@ -46,7 +46,7 @@ import Testing
     let (record, party) = try record(rig)
     do {
       let journal = try OperationJournal(record, root: root)
-      try journal.prepare(0, stagingIn: root)
+      try journal.prepare(0, stagingIn: [root])
     }
     let told = try running(rig)
     #expect(told.keys.sorted() == [party])
