@@ -98,4 +98,46 @@ import Testing
     let parties = report["parties"] as? [[String: Any]] ?? []
     #expect(parties.compactMap { $0["name"] as? String } == ["org.example.reader"])
   }
+
+  @Test func explainSaysWhatGoesAndWhyNot() throws {
+    let cli = try device()
+    func explain(_ path: String) throws -> String {
+      try cli.succeed("explain --root device --purge \(path)")
+    }
+    let goes = try explain("reader/tmp/CFNetworkDownload_d4E5f6.tmp")
+    #expect(goes.contains(#/purge: candidate \d+, .*, order 0, /#), "\(goes)")
+    #expect(goes.contains("it goes at critical") && goes.contains("decided by "), "\(goes)")
+    let folder = try explain("notebook/Library/Caches")
+    #expect(folder.contains("no candidate: a folder goes only when a purge has emptied it"))
+    let kept = try explain("notebook/Documents/Notes/Groceries.md")
+    #expect(kept.contains("no candidate: the policy never lets it go"), "\(kept)")
+  }
+
+  /// A group's caches are those of all its members: they stay while any of them runs.
+  @Test func aGroupsCachesStayWhileAMemberRuns() throws {
+    let cli = try device()
+    let words = "purge --root device --level critical --dry-run --json"
+    func parties(_ lines: [[String: Any]]) -> Set<String> {
+      Set(
+        lines.compactMap { $0["path"] as? String }.compactMap { path in
+          ["org.example.reader", "group.org.example.library", "org.example.notebook"]
+            .first(where: path.contains)
+        })
+    }
+    let all = try cli.jsonLines(words)
+    #expect(parties(all).count == 3, "\(parties(all))")
+    let cached = try #require(
+      all.compactMap { $0["path"] as? String }.first { $0.contains("org.example.reader/data") })
+    let inner = cached.split(separator: "/").dropFirst(3).joined(separator: "/")
+    let found = try TreeRecord.all(in: cli.folder, "device").keys.first {
+      "\($0)".hasSuffix(inner)
+    }
+    let file = cli.folder.path("device").appending(try #require(found))
+    let reader = try Program.start("sleep", ["120"], standardInput: file)
+    defer { reader.end() }
+    let now = try cli.jsonLines(words)
+    #expect(parties(now) == ["org.example.notebook"])
+    let running = try #require(now.last?["running"] as? [[String: Any]])
+    #expect(running.count == 2, "\(running)")
+  }
 }

@@ -17,8 +17,19 @@ import Testing
     guard Mount.isPermitted(new: kind) else { return }
     let folder = try TemporaryFolder("purge")
     let mount = try Mount(new: kind, mebibytes: 310, in: folder, "volume")
+    if kind == "ext4" { try expectSpaceWithoutPrivileges(folder) }
     try expectRightBytes(folder, fillTo: 1 << 20, sharing: kind != "ext4")
     withExtendedLifetime(mount) {}
+  }
+
+  /// What the file system keeps for the superuser is not free.
+  private func expectSpaceWithoutPrivileges(_ folder: TemporaryFolder) throws {
+    let told = try Program.run("stat", ["-f", "-c", "%a %f %S", folder.string + "/volume"]).output
+    let figures = told.split { " \n".contains($0) }.compactMap { UInt64($0) }
+    try #require(figures.count == 3)
+    #expect(figures[0] < figures[1], "a file system without a reserve proves nothing")
+    let space = try Folder.open(path: folder.path("volume")).space()
+    #expect(space.available == figures[0] * figures[2])
   }
 
   /// Brings a volume to its limit and purges it.
