@@ -33,8 +33,9 @@ struct SandboxctlCommand: ParsableCommand {
         CommandGroup(
           name: "App life",
           subcommands: [
-            InstallCommand.self, UpdateCommand.self, RollbackCommand.self, PurgeCommand.self,
-            RecoverCommand.self, TrashCommand.self,
+            InstallCommand.self, UpdateCommand.self, RollbackCommand.self, OffloadCommand.self,
+            ReinstallCommand.self, UninstallCommand.self, PurgeCommand.self, RecoverCommand.self,
+            TrashCommand.self,
           ]),
         CommandGroup(
           name: "Device and policy",

@@ -92,6 +92,25 @@ private struct ExampleFolder {
       _ = try cli.succeed("init repo --plain")
       if !all.contains("backup") { _ = try cli.succeed("backup --root device --repo repo") }
     }
+    if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
+  }
+
+  /// Makes a package as a folder and as an archive, and what the command expects of the device.
+  private func preparePackage(for command: [String]) throws {
+    let app = command == ["install"] ? "other" : "notebook"
+    try cli.folder.write(
+      """
+      <plist><dict><key>CFBundleIdentifier</key><string>org.example.\(app)</string>
+      <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
+      """, at: "New.app/Info.plist")
+    let packed = try Program.run(
+      "python3", ["-m", "zipfile", "-c", "New.ipa", "New.app"], in: cli.folder.url)
+    #expect(packed.code == 0, "\(packed.errors)")
+    switch command {
+    case ["rollback"]: _ = try cli.succeed("update New.app --root device --repo repo")
+    case ["reinstall"]: _ = try cli.succeed("offload notebook --root device --repo repo")
+    default: break
+    }
   }
 
   /// Runs a line as a shell does.

@@ -72,6 +72,29 @@ import Testing
         ("install Other.app --root again --no-snapshot --json", 0),
       ]
     ),
+    (
+      "offload",
+      [
+        ("offload notebook --root again --dry-run --json", 0),
+        ("offload notebook --root again --repo other --json", 0),
+        ("offload notebook --root again --dry-run --json", 1),
+      ]
+    ),
+    (
+      "reinstall",
+      [
+        ("reinstall New.app --root again --dry-run --json", 0),
+        ("reinstall New.app --root again --json", 0),
+        ("reinstall New.app --root again --dry-run --json", 1),
+      ]
+    ),
+    (
+      "uninstall",
+      [
+        ("uninstall notebook --root again --dry-run --json", 0),
+        ("uninstall notebook --root again --repo other --json", 0),
+      ]
+    ),
     ("policy-list", [("policy list --json", 0)]), ("policy-show", [("policy show ios --json", 0)]),
     ("policy-lint", [("policy lint ios --json", 0), ("policy lint bad.yaml --json", 5)]),
     ("policy-test", [("policy test ios --json", 0), ("policy test wrong.yaml --json", 5)]),

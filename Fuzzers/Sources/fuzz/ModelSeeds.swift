@@ -17,6 +17,8 @@ enum ModelSeeds {
     let both = MachOBuilder(signature: entitlements, section: entitlements)
     seeds += [both.thin(), both.universal(is64: false), both.universal(is64: true)]
       .map { ("mach-o", $0) }
+    seeds += migrations.map { ("migration", Array($0.utf8)) }
+    seeds += packages.map { ("package", $0) }
     seeds += keyFiles.map { ("key-file", Array($0.utf8)) }
     seeds += json.map { ("json", Array($0.utf8)) }
     for name in ["ios", "everything", "flatpak"] {
@@ -38,6 +40,30 @@ enum ModelSeeds {
     """,
     "<plist><array/></plist>",
   ]
+
+  private static let migrations = [
+    """
+    <plist><dict><key>Move</key><array><string>${ApplicationSupport}/Ex</string>
+    <array><string>${Home}/.ex</string><string>${Library}/${BundleId}</string></array></array>
+    <key>Symlink</key><array><string>${Documents}/Ex</string></array></dict></plist>
+    """
+  ]
+
+  /// An .ipa with links and an extension, and one of macOS.
+  private static var packages: [[UInt8]] {
+    let program = MachOBuilder(signature: MachOBuilder.entitlements(["group.com.example.x"]))
+    let info = ZipBuilder.info("com.example.x.share", ["CFBundleExecutable": "S"])
+    let ios = ZipBuilder.app([
+      .init("Payload/X.app/X", program.thin(), mode: 0o100755),
+      .init("Payload/X.app/a/l", Array("../X".utf8), mode: 0o120777),
+      .init("Payload/X.app/PlugIns/S.appex/Info.plist", info),
+    ])
+    let mac = ZipBuilder([
+      .init("X.app/Contents/Info.plist", ZipBuilder.info("com.example.x"), mode: 0),
+      .init("X.app/Contents/Resources/container-migration.plist", Array(migrations[0].utf8)),
+    ])
+    return [ios.bytes(), mac.bytes()]
+  }
 
   private static let keyFiles = [
     """

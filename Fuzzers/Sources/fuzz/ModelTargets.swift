@@ -2,6 +2,7 @@ import Codecs
 import PolicyEngine
 import SystemIO
 
+@testable import Interchange
 @testable import PolicyEngine
 @testable import SandboxModel
 
@@ -11,6 +12,8 @@ extension Target {
     Target(name: "property-list", run: propertyList),
     Target(name: "key-file", run: keyFile),
     Target(name: "mach-o", run: machO),
+    Target(name: "package", run: package),
+    Target(name: "migration", run: migration),
     Target(name: "json", run: json),
     Target(name: "policy", run: policy),
   ]
@@ -37,6 +40,46 @@ extension Target {
     guard let file = try? Descriptor.inMemory(bytes) else { return }
     for found in (try? MachO.entitlements(in: file)) ?? [] {
       require(found.propertyList.count <= Entitlements.limit, "more entitlements than there may be")
+    }
+  }
+
+  /// An archive with an app: what is accepted stays in its folder, and has the bytes that it claims.
+  @Sendable private static func package(_ bytes: [UInt8]) {
+    let limits = PackageLimits(entries: 1000, ratioFloor: 1 << 20, availableBytes: 16 << 20)
+    guard let file = try? Descriptor.inMemory(bytes),
+      let package = try? Package.archive(file, limits, PackageFault(path: "fuzz.ipa")),
+      var entries = try? package.entries()
+    else { return }
+    require(package.app.identifier.fault == nil, "an identifier that is none was accepted")
+    var buffer = [UInt8](repeating: 0, count: 4096)
+    var folders: Set<ByteString> = [""]
+    while let entry = try? entries.next() {
+      let parts = entry.path.components
+      require(
+        parts.first == package.app.bundleFolder && !parts.contains(".."),
+        "an entry outside the bundle was accepted")
+      require(folders.contains(PackageName.parent(of: entry.path)), "no folder for an entry")
+      switch entry.kind {
+      case .folder: folders.insert(entry.path)
+      case .link(let target): require(!target.isAbsolute, "a link outside was accepted")
+      case .file(let size):
+        var read = 0
+        do {
+          while case let count = try entries.read(into: &buffer), count > 0 { read += count }
+        } catch { return }
+        require(UInt64(read) == size, "a file has not the bytes that it claims")
+      }
+    }
+  }
+
+  /// What moves into a container: nothing from outside a home, and nothing to outside.
+  @Sendable private static func migration(_ bytes: [UInt8]) {
+    guard let app = BundleIdentifier("com.example.x"),
+      let migration = try? ContainerMigration(reading: bytes, for: app)
+    else { return }
+    for path in migration.links + migration.moves.flatMap({ [$0.source, $0.destination] }) {
+      require(
+        PackageName.fault(of: path, depth: .max, foreign: false) == nil, "a path leads elsewhere")
     }
   }
 

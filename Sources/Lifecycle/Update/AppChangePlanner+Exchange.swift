@@ -2,7 +2,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// Install and update: what a package brings takes its place, and the data goes along or stays, as the
+/// Install, update and reinstall: what a package brings takes its place, and the data goes along or stays, as the
 /// policy's `containers` says.
 extension AppChangePlanner {
   func planExchange(_ plan: inout AppChangePlan) {
@@ -33,6 +33,7 @@ extension AppChangePlanner {
           .installed, "the app is installed already",
           hint: "'sandboxctl update' puts another version in its place"))
     }
+    if request.change == .reinstall, !plan.isSimulated { refuseNotOffloaded(&plan) }
     guard let package = request.package, !plan.isSimulated else { return }
     let wanted: BundleShape = device.layout == .macOS ? .contents : .flat
     if package.shape != wanted {
@@ -45,6 +46,21 @@ extension AppChangePlanner {
     }
     refuseDowngrade(package, &plan)
     refuseExtensions(package, &plan)
+  }
+
+  /// A reinstallation puts a bundle back on data that is there.
+  private func refuseNotOffloaded(_ plan: inout AppChangePlan) {
+    if present?.isInstalled ?? false {
+      plan.refusals.append(
+        Refusal(
+          .installed, "the app is installed: only one that was offloaded is reinstalled",
+          hint: "'sandboxctl update' puts another version in its place"))
+    } else if !scan.containers.contains(where: { $0.container.owner == request.app }) {
+      plan.refusals.append(
+        Refusal(
+          .notInstalled, "the device has no data of '\(request.app)'",
+          hint: "'sandboxctl install' installs an app that is not there"))
+    }
   }
 
   private func refuseDowngrade(_ package: AppPackage, _ plan: inout AppChangePlan) {

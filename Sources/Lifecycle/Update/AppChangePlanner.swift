@@ -45,9 +45,9 @@ struct AppChangePlanner {
       return plan
     }
     switch request.change {
-    case .install, .update: planExchange(&plan)
+    case .install, .update, .reinstall: planExchange(&plan)
+    case .offload, .uninstall: planRemoval(&plan)
     case .rollback: break
-    case .offload, .reinstall, .uninstall: break
     }
     plan.containers.sort { $0.path < $1.path }
     return plan

@@ -160,10 +160,12 @@ extension AppExchange {
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
     guard let from = planned.from, let name = from.lastComponent else { return }
     let place = try place(around: from)
-    let trash = try trash(for: planned.path.above, from: place)
-    let kept = planned.path.lastComponent
+    // A bundle that shares its folder with others keeps its name below the logical path.
+    let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
+    let trash = try trash(for: isOwn ? planned.path.above : planned.path, from: place)
+    let kept = isOwn ? planned.path.lastComponent : nil
     add(JournalStep(path: name, root: try root(place.folder), kept: trash, keptName: kept))
-    note(0, of: number, under: trash, at: kept ?? name)
+    note(0, of: number, under: trash, at: kept ?? "")
   }
 
   /// The folders that the platform makes in a new data container (File System Programming Guide, iOS

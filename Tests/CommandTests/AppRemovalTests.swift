@@ -1,0 +1,98 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Offload, reinstall and uninstall as a user has them.
+@Suite struct AppRemovalTests {
+  private static let app = "org.example.notebook"
+
+  private func prepare() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    try cli.folder.write(
+      """
+      <plist><dict><key>CFBundleIdentifier</key><string>\(Self.app)</string>
+      <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
+      """, at: "New.app/Info.plist")
+    return cli
+  }
+
+  /// The hash of each file of the device, but for the program's own.
+  private func files(_ cli: CommandLine, _ device: ByteString = "device") throws -> [ByteString:
+    Int]
+  {
+    try TreeRecord.all(in: cli.folder, device).compactMapValues(\.content)
+      .filter { !$0.key.components.contains(".sandboxctl") }
+  }
+
+  private func isInstalled(_ cli: CommandLine) throws -> Bool? {
+    let apps = try cli.json("apps --root device --json")["apps"] as? [[String: Any]]
+    return apps?.first { $0["id"] as? String == Self.app }?["installed"] as? Bool
+  }
+
+  @Test func thereAndBack() throws {
+    let cli = try prepare()
+    let before = try files(cli)
+    let dry = try cli.succeed("offload notebook --root device --dry-run")
+    #expect(dry.contains("apps/org.example.notebook/bundle"), "\(dry)")
+    #expect(try files(cli) == before)
+    try cli.folder.folder.rename("repo", to: "away", in: cli.folder.folder)
+    #expect(try cli.run("offload notebook --root device").code != 0, "there is no repository")
+    #expect(try files(cli) == before)
+    try cli.folder.folder.rename("away", to: "repo", in: cli.folder.folder)
+    #expect(try cli.run("offload notebook --repo repo").code == 2, "no device is named")
+    let report = try cli.json("offload notebook --root device --repo repo --json")
+    #expect(report["saved"] is String && report["trash"] is String)
+    let kept = before.filter { !$0.key.components.contains("Bundle") }
+    #expect(try files(cli).filter { kept[$0.key] != nil } == kept)
+    #expect(try files(cli).count < before.count)
+    #expect(try isInstalled(cli) == false)
+    #expect(try cli.run("offload notebook --root device --repo repo").code == 1, "it is done")
+    _ = try cli.succeed("reinstall New.app --root device --quiet")
+    #expect(try isInstalled(cli) == true)
+    #expect(try files(cli).filter { kept[$0.key] != nil } == kept)
+    _ = try cli.succeed("uninstall notebook --root device --repo repo --quiet")
+    #expect(try isInstalled(cli) == nil)
+    let list = try cli.succeed("snapshots --repo repo --json")
+    #expect(list.contains("\"uninstall\""), "\(list)")
+    // What went comes back from the snapshot that was made before.
+    _ = try cli.succeed(
+      "restore latest --app notebook --in-place --repo repo --no-snapshot --quiet")
+    let restored = try cli.succeed("apps --root device")
+    #expect(restored.contains(Self.app), "\(restored)")
+  }
+
+  /// Killed at each rename in turn: after the recovery the app is there as a whole, or gone.
+  @Test(.enabled(if: Strace.isPermitted), arguments: ["offload", "uninstall"])
+  func killedAtEachRename(command: String) throws {
+    let cli = try prepare()
+    _ = try Program.run("cp", ["-a", "device", "original"], in: cli.folder.url)
+    let before = try files(cli)
+    let line = "\(command) notebook --root device --no-snapshot --quiet"
+    _ = try cli.succeed(line)
+    let after = try files(cli)
+    var outcomes: [[ByteString: Int]] = []
+    var finished: Set<String> = []
+    // Each call is counted by itself: the journal's are of one kind, the step's of the other.
+    for (call, number) in (1...9).flatMap({ [("renameat", $0), ("renameat2", $0)] }) {
+      if finished.contains(call) { continue }
+      try cli.folder.folder.removeTree("device")
+      _ = try Program.run("cp", ["-a", "original", "device"], in: cli.folder.url)
+      let strace = try Strace(call, killingAt: number)
+      let outcome = try cli.run(line, under: strace.command)
+      _ = try cli.succeed("recover --root device --quiet")
+      let now = try files(cli)
+      #expect(now == before || now == after, "\(call) \(number)")
+      if outcome.code == 0 {
+        #expect(now == after)
+        finished.insert(call)
+      } else {
+        outcomes.append(now)
+      }
+    }
+    #expect(finished.count == 2, "it does not end")
+    #expect(outcomes.contains(before) && outcomes.contains(after), "\(outcomes.count)")
+  }
+}
