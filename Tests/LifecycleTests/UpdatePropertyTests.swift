@@ -95,7 +95,7 @@ extension UpdateRig {
   func fill(_ random: inout Seeded) throws {
     let home = data.appending(Self.old)
     for _ in 0..<Int.random(in: 5...40, using: &random) {
-      var place = home.appending(Self.places.randomElement(using: &random)!)
+      var place = home.appending(Self.places[Int.random(in: 0..<Self.places.count, using: &random)])
       while Int.random(in: 0..<3, using: &random) == 0 {
         place = place.appending(ByteString("d\(Int.random(in: 0..<4, using: &random))"))
       }
@@ -112,7 +112,7 @@ extension UpdateRig {
         let link = ByteString("l\(Int.random(in: 0..<100, using: &random))")
         if try above.statusIfPresent(link) == nil {
           let targets = [rig.folder.path(home).appending("Library"), "relative", "/nowhere"]
-          try above.createLink(link, to: targets.randomElement(using: &random)!)
+          try above.createLink(link, to: targets[Int.random(in: 0..<targets.count, using: &random)])
         }
       }
     }

@@ -48,16 +48,16 @@ struct MemoryPackage: EntrySource {
     self.entries = entries.sorted { $0.key < $1.key }.map { ($0.value.0, $0.value.1) }
     app = AppPackage(
       origin: PackageOrigin(path: "/new/Example.app", form: .folder), bundleFolder: "Example.app",
-      shape: shape, identifier: BundleIdentifier(ByteString(identifier))!,
+      shape: shape, identifier: UpdateRig.id(identifier),
       version: ByteString(version), build: ByteString(build),
       extensions: extensions.map {
         AppExtension(
-          identifier: BundleIdentifier(ByteString($0.identifier))!, displayName: nil,
+          identifier: UpdateRig.id($0.identifier), displayName: nil,
           version: ByteString(version), build: ByteString($0.build),
           path: "Example.app/PlugIns/x.appex")
       },
       groups: groups.map {
-        GroupMembership(group: BundleIdentifier(ByteString($0))!, basis: .known(.signature))
+        GroupMembership(group: UpdateRig.id($0), basis: .known(.signature))
       }, migration: migration,
       size: PackageSize(
         entries: entries.count, bytes: all.values.reduce(0) { $0 + UInt64($1.utf8.count) }))
@@ -161,7 +161,15 @@ struct UpdateRig {
     try DeviceFinder(machineID: "m", systemFlatpak: nil).find(root)
   }
 
-  static let identifier = BundleIdentifier(ByteString(app))!
+  static let identifier = id(app)
+
+  /// An identifier that is one.
+  static func id(_ text: String) -> BundleIdentifier {
+    guard let identifier = BundleIdentifier(ByteString(text)) else {
+      preconditionFailure("'\(text)' is no identifier")
+    }
+    return identifier
+  }
 
   func scan(_ overlays: [String] = []) throws -> DeviceScan {
     let device = try device()
