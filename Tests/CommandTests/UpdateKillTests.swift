@@ -69,7 +69,7 @@ import Testing
     _ rig: AppUpdateRig, _ command: String, from copy: String, _ check: (String) throws -> Bool
   ) throws {
     var random = Seeded.fresh()
-    var (done, kills, rounds) = (Set<Bool>(), 0, 0)
+    var (done, kills, rounds, hasBackedUp) = (Set<Bool>(), 0, 0, false)
     try rig.reset(from: copy)
     let start = Host.monotonicSeconds()
     _ = try rig.cli.succeed(command)
@@ -93,6 +93,12 @@ import Testing
       let outcome = try rig.cli.run(command, under: wrapper)
       withExtendedLifetime(strace) {}
       if outcome.code != 0 { kills += 1 }
+      // A backup in between stores what is there, and says that it is in the middle of something.
+      if rig.isInterrupted, !hasBackedUp {
+        let backup = try rig.cli.run("backup --root device --repo repo --quiet")
+        #expect(backup.code == 3 && backup.errors.contains("was interrupted"), "\(what)")
+        hasBackedUp = true
+      }
       // Nothing is left of it that was neither finished nor taken back.
       if rig.isInterrupted { _ = try rig.cli.succeed("recover --root device --quiet") }
       #expect(!rig.isInterrupted, "\(what)")

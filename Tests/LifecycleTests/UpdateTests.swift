@@ -1,4 +1,5 @@
 import ArchiveStore
+import Foundation
 import Lifecycle
 import PolicyEngine
 import SandboxModel
@@ -104,6 +105,24 @@ import Testing
     #expect(try home.folder("Documents").names().contains("thesis.txt"))
     #expect(try home.folder("Library").folder("Caches").names().isEmpty)
     #expect(try rig.trash()["apps/org.example.one/data/Library/Caches/img/a.png"] == "picture")
+  }
+
+  /// The exchange renames as often for many files as for few, and opens none of them.
+  @Test func theExchangeCostsTheSameForAnySize() throws {
+    func renames(_ files: Int) throws -> Int {
+      let rig = try UpdateRig()
+      for number in 0..<files { try rig.write("\(number)", ByteString("Documents/many/\(number)")) }
+      let sparse = try Folder.open(path: rig.dataFolder().appending("Documents")).create("sparse")
+      try sparse.truncate(to: 10 << 30)
+      let plan = try rig.plan(.update, Self.withShare) { $0.savesFirst = false }
+      let counter = Faults.Plan(failing: [.rename], at: Int.max, number: 5)
+      let report = try Faults.inject(counter) { try rig.carryOut(plan, Self.withShare) }
+      #expect(report.isComplete)
+      if files > 10_000 { #expect(report.exchangeSeconds < 0.05, "\(report.exchangeSeconds)") }
+      return counter.count
+    }
+    let isThorough = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+    #expect(try renames(10) == renames(isThorough ? 100_000 : 600))
   }
 
   @Test func anExtensionThatIsGoneGoes() throws {

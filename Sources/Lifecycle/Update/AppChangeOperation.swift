@@ -52,11 +52,12 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
+    if let restore = plan.restore { try DeviceSpace(restore).require() }
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: plan.request.change.rawValue, time: plan.request.time, subjects: subjects,
-        containers: subjects, isWhole: true), root: root)
+        containers: [plan.path], isWhole: true), root: root)
     var report = AppChangeReport()
     let exchange = AppExchange(plan, journal)
     do {

@@ -46,6 +46,12 @@ public struct AppChangePlan: Sendable {
     return stored.map { ($0.version.map { ByteString($0) }, $0.build.map { ByteString($0) }) }
   }
 
+  /// The app, and the groups of which something changes: what is locked.
+  var subjects: [ByteString] {
+    let changing = containers.filter { $0.fate.isExchange || $0.fate == .restore }
+    return Set([path] + changing.map(\.path.subject)).sorted()
+  }
+
   /// What runs now of the app: a look at the system, each time it is asked for.
   public func runningProcesses() -> [RunningProcess] {
     RunningApps.signs(in: scan).map { RunningProcess($0) }

@@ -85,12 +85,6 @@ extension AppChangePlanner {
 }
 
 extension AppChangePlan {
-  /// What is locked: the app, and each group that goes.
-  var subjects: [ByteString] {
-    [path]
-      + containers.filter { $0.fate == .remove && $0.logical.kind == .group }.map(\.path.subject)
-  }
-
   /// Whether anything gives way to something else, or goes.
   var takesAway: Bool { containers.contains { [.remove, .replace, .move].contains($0.fate) } }
 }

@@ -24,13 +24,13 @@ struct Unplanned: WalkVisitor {
 
   private init(_ scan: ContainerScan, _ entry: Int, _ logical: ByteString) {
     self.logical = logical
-    let top = scan.path(entry)
     var known: [ByteString: FileStatus] = [:]
-    for (index, entry) in scan.entries.enumerated() {
-      let path = scan.path(index)
-      guard path.isWithin(top) else { continue }
-      known[ByteString(path.bytes.dropFirst(top.count).drop { $0 == UInt8(ascii: "/") })] =
-        entry.status
+    var open: [(entry: Int, path: ByteString)] = [(entry, "")]
+    while let next = open.popLast() {
+      known[next.path] = scan.entries[next.entry].status
+      for child in scan.entries[next.entry].children {
+        open.append((child, next.path.appending(scan.name(child))))
+      }
     }
     self.known = known
   }
