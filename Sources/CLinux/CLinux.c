@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <linux/fs.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/file.h>
@@ -218,6 +219,8 @@ long cl_terminal_columns(int fd) {
   struct winsize size;
   return ioctl(fd, TIOCGWINSZ, &size) < 0 ? -(long)errno : (long)size.ws_col;
 }
+
+void cl_map_blocks_from(int bytes) { mallopt(M_MMAP_THRESHOLD, bytes); }
 
 long cl_processors(void) {
   cpu_set_t set;

@@ -10,6 +10,7 @@ protocol SandboxCommand: ParsableCommand {
 public enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
   public static func runAndExit() -> Never {
+    Host.returnLargeBlocks()
     let status = SandboxctlCommand.execute(Array(CommandLine.arguments.dropFirst()))
     SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
   }

@@ -156,6 +156,9 @@ void cl_wake(void);
 // How many processors the scheduler lets this program run on.
 long cl_processors(void);
 
+// Has malloc map each block of so many bytes or more for itself, and unmap it when it is freed.
+void cl_map_blocks_from(int bytes);
+
 // Waits; goes on waiting when a signal interrupts.
 void cl_pause(int64_t nanoseconds);
 
