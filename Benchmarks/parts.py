@@ -1,4 +1,4 @@
-"""Single parts of the program: the walk, the classifier, the start, a purge."""
+"""Single parts of the program: the walk, the classifier, the start, a purge, an update."""
 
 import os
 import shutil
@@ -8,6 +8,7 @@ import tempfile
 
 import programs
 import purging
+import updating
 from budgets import Line
 
 WALK_BUDGET = 0.8  # of find's time
@@ -23,6 +24,7 @@ def lines(runs):
     program = programs.build("sandboxctl")
     yield start(program, runs)
     yield from purging.lines(program, runs)
+    yield from updating.lines(program, runs)
 
 
 def make_tree(root, folders=4000, files=50):

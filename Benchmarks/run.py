@@ -4,9 +4,9 @@
 usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 1] [--folder DIR]
               [--no-parts] [--keep] [--check]
 
-Builds the program as it is released. First single parts (the walk, the classifier, the start, a purge), then
-for each profile a table of restic, tar+zstd, find, cp -a and ours, in one run on one corpus. With
---check the exit code is 1 when a budget is not kept. README.md beside this file says more.
+Builds the program as it is released. First single parts (the walk, the classifier, the start, a purge, an
+update), then for each profile a table of restic, tar+zstd, find, cp -a and ours, in one run on one corpus.
+With --check the exit code is 1 when a budget is not kept. README.md beside this file says more.
 """
 
 import argparse

@@ -229,27 +229,34 @@ import Testing
   }
 
   /// Each call fails in turn: after `Recovery` the app is as it was, or gone as a whole.
-  @Test(arguments: [AppChange.offload, .uninstall])
-  func eachCallFails(change: AppChange) throws {
+  @Test(
+    arguments: [AppChange.offload, .uninstall],
+    [
+      FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
+      FaultKind(number: 5, staysBroken: false),
+    ]) func eachCallFails(_ change: AppChange, _ kind: FaultKind) throws
+  {
     let rig = try UpdateRig()
     try share(rig, with: [Self.app])
     try rig.rig.copy("phone", to: "older")
     let before = try files(rig, [.bundle, .data, .extension, .group])
     let kept = before.filter { change == .offload && !$0.key.components.contains("bundle") }
     var outcomes: Set<Bool> = []
-    let stride = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 1 : 5
+    let stride =
+      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 1 : kind.staysBroken ? 5 : 9
     var random = Seeded.fresh("RemovalTests")
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {
       try rig.rig.folder.folder.removeTree("phone")
       try rig.rig.copy("older", to: "phone")
       let plan = try rig.plan(change, nil) { $0.savesFirst = false }
-      let faults = Faults.Plan(at: call, number: 5, staysBroken: true)
+      let faults = Faults.Plan(
+        at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
       var error: (any Error)?
       Faults.inject(faults) {
         do { try rig.carryOut(plan, MemoryPackage()) } catch let failure { error = failure }
       }
-      let what = "\(change), call \(call): \(error.map { "\($0)" } ?? "done")"
+      let what = "\(change), \(kind), call \(call): \(error.map { "\($0)" } ?? "done")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
       _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
       #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")

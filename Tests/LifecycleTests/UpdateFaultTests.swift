@@ -53,6 +53,50 @@ import Testing
   }
 }
 
+/// An installation of which every call fails in turn: the data that waited in the safe harbor is the app's
+/// then, or waits still.
+@Suite struct InstallFaultTests {
+  @Test(arguments: [
+    FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
+    FaultKind(number: 5, staysBroken: false),
+  ]) func eachCallFails(_ kind: FaultKind) throws {
+    let rig = try UpdateRig(isInstalled: false)
+    try rig.fillHarbor()
+    let package = MemoryPackage(files: ["Example": "new program"])
+    try rig.rig.copy("phone", to: "older")
+    var (finished, takenBack) = (0, 0)
+    var random = Seeded.fresh("InstallFaultTests")
+    let stride =
+      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+      ? 1 : kind.staysBroken ? 3 : 7
+    var call = 0
+    while call < 2000 {
+      call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
+      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.copy("older", to: "phone")
+      let install = try rig.plan(.install, package)
+      let plan = Faults.Plan(
+        at: call, number: try #require(kind.number), staysBroken: kind.staysBroken)
+      var error: (any Error)?
+      Faults.inject(plan) {
+        do { try rig.carryOut(install, package) } catch let failure { error = failure }
+      }
+      let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
+      if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
+      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
+        finished += operation.isFinished ? 1 : 0
+        takenBack += operation.isFinished ? 0 : 1
+        #expect(operation.failed.isEmpty, "\(what)")
+      }
+      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
+      try rig.expectInstalledOrNot(mustBe: error == nil, what)
+      if !plan.hasFired { break }
+    }
+    #expect(call < 2000, "it does not end")
+    if kind.staysBroken { #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)") }
+  }
+}
+
 /// What of a device an update is to leave alone, and what tells whether it was done.
 struct State {
   let version: ByteString?

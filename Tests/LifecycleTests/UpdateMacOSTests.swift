@@ -91,6 +91,68 @@ import Testing
     #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
   }
 
+  /// The way back: the bundle of before takes the place of the new one, in the folder that it shares with
+  /// others; the data stays in its folder, and is as was chosen.
+  @Test(arguments: DataChoice.allCases) func aRollbackPutsTheBundleBack(_ choice: DataChoice) throws
+  {
+    let data: ByteString = "home/Library/Containers/org.example.one/Data"
+    try rig.folder.write("a thesis", at: data.appending("Documents/thesis"))
+    try rig.folder.write("a note", at: data.appending("Documents/note"))
+    try rig.folder.write("other", at: "home/Applications/Other.app/Contents/MacOS/Other")
+    #expect(try run(.install, package("1.0")).isComplete)
+    let bundle = try rig.records("home/Applications/Example.app")
+    #expect(try run(.update, package("2.0")).isComplete)
+    let documents = try Folder.open(path: rig.folder.path(data).appending("Documents"))
+    for name: ByteString in ["note", "thesis"] { try documents.remove(name) }
+    for (name, text) in ["thesis": "rewritten", "chapter": "new chapter"] {
+      try documents.create(ByteString(name)).write(Array(text.utf8))
+    }
+    let now = try rig.records("home")
+    #expect(try rollbackPlan(nil).refusals.map(\.code) == [.newerData])
+    #expect(throws: LifecycleError.self) { try rollback(nil) }
+    #expect(
+      try rig.records("home").filter { !$0.key.isWithin(".sandboxctl") }
+        == now.filter { !$0.key.isWithin(".sandboxctl") })
+    let report = try rollback(choice)
+    #expect(report.isComplete, "\(report.failed) \(report.unplanned)")
+    #expect(try rig.records("home/Applications/Example.app") == bundle)
+    #expect(try rig.text("home/Applications/Other.app/Contents/MacOS/Other") == "other")
+    #expect(try rig.names("home/Applications").sorted() == ["Example.app", "Other.app"])
+    let files = ["thesis", "note", "chapter"].map {
+      try? rig.text(data.appending("Documents").appending(ByteString($0)))
+    }
+    switch choice {
+    case .before: #expect(files == ["a thesis", "a note", nil])
+    case .now: #expect(files == ["rewritten", nil, "new chapter"])
+    case .merge: #expect(files == ["rewritten", "a note", "new chapter"])
+    }
+    let trash = try rig.records(
+      ByteString("home/.sandboxctl/trash").appending(ByteString(report.trash ?? "none")))
+    let kept = Set(trash.keys.compactMap { $0.lastComponent })
+    #expect(kept.contains("Example"), "the program that gave way")
+    #expect(kept.contains("chapter") == (choice == .before))
+  }
+
+  private func rollbackPlan(_ choice: DataChoice?) throws -> AppChangePlan {
+    let device = try Device.find(root: rig.folder.path("home"), layout: .macOS)
+    let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
+      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+    }
+    var request = AppChangeRequest(.rollback, of: UpdateRig.identifier)
+    (request.isForced, request.data) = (true, choice)
+    let before = AppChangePlan.stateBefore(
+      UpdateRig.identifier, on: device, among: try rig.repository.snapshots().snapshots)
+    return try AppChangePlan.rollback(
+      scan, request, to: before, from: rig.repository.beginReading())
+  }
+
+  private func rollback(_ choice: DataChoice?) throws -> AppChangeReport {
+    try AppChangeOperation(
+      rollbackPlan(choice), saving: BackupRequest(program: "test"), to: rig.repository,
+      from: rig.repository.beginReading()
+    ).run()
+  }
+
   /// On flatpak and snap it is told only, with the platform's command.
   @Test func otherProgramsAppsAreLeftToThem() throws {
     try rig.folder.write("note", at: "user/.var/app/org.example.one/data/note")

@@ -46,6 +46,9 @@ struct MemoryPackage: EntrySource {
       )
     }
     self.entries = entries.sorted { $0.key < $1.key }.map { ($0.value.0, $0.value.1) }
+    var size = PackageSize(
+      entries: entries.count, bytes: all.values.reduce(0) { $0 + UInt64($1.utf8.count) })
+    for entry in entries.values { size.allocate(entry.0.kind) }
     app = AppPackage(
       origin: PackageOrigin(path: "/new/Example.app", form: .folder), bundleFolder: "Example.app",
       shape: shape, identifier: UpdateRig.id(identifier),
@@ -59,8 +62,7 @@ struct MemoryPackage: EntrySource {
       groups: groups.map {
         GroupMembership(group: UpdateRig.id($0), basis: .known(.signature))
       }, migration: migration,
-      size: PackageSize(
-        entries: entries.count, bytes: all.values.reduce(0) { $0 + UInt64($1.utf8.count) }))
+      size: size)
   }
 
   mutating func next() throws(ModelError) -> PackageEntry? {

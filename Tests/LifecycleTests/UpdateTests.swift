@@ -111,8 +111,11 @@ import Testing
   @Test func theExchangeCostsTheSameForAnySize() throws {
     func renames(_ files: Int) throws -> Int {
       let rig = try UpdateRig()
-      for number in 0..<files { try rig.write("\(number)", ByteString("Documents/many/\(number)")) }
-      let sparse = try Folder.open(path: rig.dataFolder().appending("Documents")).create("sparse")
+      let documents = try Folder.open(path: rig.dataFolder().appending("Documents"))
+      try documents.createFolder("many")
+      let many = try documents.folder("many")
+      for number in 0..<files { try many.create(ByteString("\(number)")).write([1, 2, 3]) }
+      let sparse = try documents.create("sparse")
       try sparse.truncate(to: 10 << 30)
       let plan = try rig.plan(.update, Self.withShare) { $0.savesFirst = false }
       let counter = Faults.Plan(failing: [.rename], at: Int.max, number: 5)

@@ -51,6 +51,7 @@ struct PackageTable {
       }
       size.bytes = sum.partialValue
     }
+    size.allocate(entry.kind)
   }
 
   /// Checks what all entries are together, and puts each folder before what is in it.
@@ -98,6 +99,7 @@ struct PackageTable {
       } else {
         found.append(implied(path, by: entry))
         size.entries += 1
+        size.allocate(.folder)
       }
       path = PackageName.parent(of: path)
     }

@@ -213,6 +213,8 @@ struct DeviceRestorePlanner {
     rules.asideSuffix = AsideName.suffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }
+    // Packers give all files of a bundle one time, so that a file of another version differs in neither
+    // time nor size: what is exchanged is exchanged whole.
     let isExchanged = item.logical.kind == .bundle && request.replacesBundles
     if isExchanged, let member = target.present?.member { adapt(&rules, toMember: member) }
     if let present = target.present {
@@ -223,7 +225,7 @@ struct DeviceRestorePlanner {
     let place = place(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
-      overwrite: place.name == nil ? isExchanged ? .ifChanged : request.overwrite : nil,
+      overwrite: place.name == nil ? isExchanged ? .always : request.overwrite : nil,
       deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes

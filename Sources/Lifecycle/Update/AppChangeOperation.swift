@@ -52,7 +52,9 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-    if let restore = plan.restore { try DeviceSpace(restore).require() }
+    try DeviceSpace(plan).require(
+      "\(plan.request.change.rawValue) '\(plan.request.app)' in",
+      hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(

@@ -31,6 +31,7 @@ struct PackageWriter {
       }
       try write(entry, &source)
       written.entries += 1
+      written.allocate(entry.kind)
     }
     // The deepest first: what is made in a folder moves its time.
     for folder in folders.reversed() {
@@ -40,7 +41,7 @@ struct PackageWriter {
         try place.setModified(folder.modified)
       }
     }
-    guard written == package.size else {
+    guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
       throw LifecycleError(
         .failed,
         "cannot unpack '\(package.origin.path)': \(written.entries) entries with \(written.bytes) "

@@ -79,10 +79,22 @@ public struct PackageSize: Hashable, Sendable {
   public var entries: Int
   /// Bytes of all files.
   public var bytes: UInt64
+  /// Bytes that it takes of a volume: each file in whole blocks of 4 KiB, and one for each folder.
+  public private(set) var allocated: UInt64 = 0
 
-  /// Makes a size.
+  /// Makes a size; what it takes of a volume is not known by it.
   public init(entries: Int = 0, bytes: UInt64 = 0) {
     self.entries = entries
     self.bytes = bytes
+  }
+
+  /// Adds what an entry takes of a volume.
+  public mutating func allocate(_ kind: PackageEntry.Kind) {
+    let block: UInt64 = 4096
+    switch kind {
+    case .folder: allocated += block
+    case .file(let bytes): allocated += bytes / block * block + (bytes % block == 0 ? 0 : block)
+    case .link: break
+    }
   }
 }

@@ -1,0 +1,191 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// An update and an installation onto a volume that has no room, or loses it meanwhile: by bytes, and by
+/// the number of files that it can hold.
+@Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
+struct UpdateSpaceTests {
+  /// A device on a volume of its own.
+  private struct Volume {
+    let rig: UpdateRig
+    let mount: Mount
+
+    init(_ options: String, isInstalled: Bool = true) throws {
+      rig = try UpdateRig(isInstalled: isInstalled)
+      if !isInstalled { try rig.fillHarbor() }
+      try rig.rig.copy("phone", to: "older")
+      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.folder.folder.createFolder("phone")
+      mount = try Mount(inMemory: options, on: rig.root)
+      try reset()
+    }
+
+    /// Makes the device anew, on a volume with room.
+    func reset() throws {
+      let phone = try Folder.open(path: rig.root)
+      for name in try phone.names() { try? phone.removeTree(name) }
+      for name in try phone.names() { try phone.remove(name) }
+      try rig.rig.copy("older/.", to: "phone")
+    }
+
+    /// Fills it, by bytes or by files, so that as many pages or files as said have room.
+    func fill(_ what: Room, leaving count: Int) throws {
+      let phone = try Folder.open(path: rig.root)
+      switch what {
+      case .bytes:
+        let filler = try phone.create("filler")
+        let page = [UInt8](repeating: 1, count: 4096)
+        while (try? filler.write(page)) != nil {}
+        let end = try filler.status().size / 4096
+        try filler.truncate(to: (end - min(end, UInt64(count))) * 4096)
+      case .files:
+        try phone.createFolder("fillers")
+        let fillers = try phone.folder("fillers")
+        var made = 0
+        while (try? fillers.create(ByteString("\(made)"))) != nil { made += 1 }
+        for number in 0..<min(made, count) { try fillers.remove(ByteString("\(number)")) }
+      }
+    }
+
+    /// Makes room again.
+    func empty() throws {
+      let phone = try Folder.open(path: rig.root)
+      try? phone.remove("filler")
+      try? phone.removeTree("fillers")
+    }
+  }
+
+  enum Room: CaseIterable { case bytes, files }
+
+  private static let package = MemoryPackage(
+    files: ["Example": "new program", "data/table": String(repeating: "t", count: 9000)])
+
+  @Test func whatDoesNotFitIsNotBegun() throws {
+    let volume = try Volume("size=2m,nr_inodes=400")
+    defer { withExtendedLifetime(volume) {} }
+    let (rig, before) = (volume.rig, try volume.rig.rig.records("phone"))
+    let large = MemoryPackage(files: ["table": String(repeating: "t", count: 3_000_000)])
+    let many = MemoryPackage(
+      files: Dictionary(uniqueKeysWithValues: (0..<450).map { ("small/\($0)", "") }))
+    for (package, reason) in [
+      (large, " are to be written, and"), (many, "files and folders are to be made"),
+    ] {
+      let error = #expect(throws: LifecycleError.self) { try rig.run(.update, package) }
+      #expect(error?.description.contains("cannot update 'org.example.one' in '") ?? false)
+      #expect(error?.description.contains(reason) ?? false, "\(error as Any)")
+      #expect(error?.hint?.contains("free space") ?? false)
+      #expect(error?.kind == .failed)
+    }
+    #expect(try rig.rig.records("phone") == before)
+    #expect(try rig.rig.repository.snapshots().snapshots.isEmpty, "nothing was saved either")
+    #expect(try rig.run(.update, Self.package).isComplete, "what fits is done")
+  }
+
+  /// Files are held in whole blocks, so that many small ones need more than their bytes.
+  @Test func smallFilesTakeWholeBlocks() throws {
+    let volume = try Volume("size=2m")
+    defer { withExtendedLifetime(volume) {} }
+    let small = MemoryPackage(
+      files: Dictionary(uniqueKeysWithValues: (0..<600).map { ("small/\($0)", "text") }))
+    #expect(small.app.size.bytes < 100_000)
+    let error = #expect(throws: LifecycleError.self) { try volume.rig.run(.update, small) }
+    #expect(error?.description.contains(" are to be written, and") ?? false)
+    #expect(!volume.rig.hasStaging)
+  }
+
+  /// It is filled while the package is read, with room left for so much: nothing of what follows is
+  /// certain then. After the recovery, with room, the device is as it was or as it was to be.
+  @Test(arguments: Room.allCases, [true, false])
+  func whatIsFilledMeanwhileIsWhole(_ what: Room, isUpdate: Bool) throws {
+    let volume = try Volume("size=1m,nr_inodes=200", isInstalled: isUpdate)
+    defer { withExtendedLifetime(volume) {} }
+    let rig = volume.rig
+    let before = isUpdate ? try State(rig) : nil
+    var outcomes: Set<Bool> = []
+    for room in what == .bytes ? Array(0..<16) : Array(stride(from: 0, to: 64, by: 4)) {
+      try volume.empty()
+      try volume.reset()
+      let plan = try rig.plan(isUpdate ? .update : .install, Self.package) {
+        ($0.isStrict, $0.savesFirst) = (isUpdate, false)
+      }
+      var source = InterruptedSource(Self.package) { try volume.fill(what, leaving: room) }
+      var error: (any Error)?
+      do {
+        _ = try AppChangeOperation(plan, saving: rig.request, to: nil).run(&source)
+      } catch let failure { error = failure }
+      let told = "\(what), room for \(room): \(error.map { "\($0)" } ?? "reported")"
+      if let error {
+        #expect(tellsWhatAndWhere(error), "\(told)")
+        #expect("\(error)".contains("no space"), "\(told)")
+      }
+      try volume.empty()
+      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
+        #expect(operation.failed.isEmpty, "\(told)")
+      }
+      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(told)")
+      if let before {
+        try State(rig).expect(before, updatedBy: error == nil, told)
+      } else {
+        try rig.expectInstalledOrNot(mustBe: error == nil, told)
+      }
+      outcomes.insert(error == nil)
+    }
+    #expect(outcomes == [true, false])
+  }
+}
+
+/// A package of which something is done when its first entry is read.
+struct InterruptedSource: EntrySource {
+  private var package: MemoryPackage
+  private var action: (() throws -> Void)?
+
+  init(_ package: MemoryPackage, _ action: @escaping () throws -> Void) {
+    self.package = package
+    self.action = action
+  }
+
+  mutating func next() throws(ModelError) -> PackageEntry? {
+    if let action {
+      self.action = nil
+      do { try action() } catch { Issue.record(error) }
+    }
+    return try package.next()
+  }
+
+  mutating func read(into buffer: inout [UInt8]) throws(ModelError) -> Int {
+    try package.read(into: &buffer)
+  }
+}
+
+extension UpdateRig {
+  private static let waiting: ByteString =
+    "phone/.sandboxctl/safe-harbor/apps/org.example.one/data/Documents/thesis.txt"
+
+  /// Data that waits for the app.
+  func fillHarbor() throws { try put("a thesis", Self.waiting) }
+
+  /// The app was installed and has the data that waited, or nothing was done and it waits.
+  func expectInstalledOrNot(mustBe: Bool, _ what: String) throws {
+    let device = try device()
+    let version = device.apps.first { $0.identifier == Self.identifier && $0.isInstalled }?.version
+    let isDone = version == "2.0"
+    #expect(isDone || version == nil, "\(what)")
+    #expect(isDone || !mustBe, "\(what)")
+    if isDone {
+      let home = try dataFolder()
+      let inner = ByteString(home.bytes.dropFirst(rig.folder.path.count + 1))
+      #expect(try rig.text(inner.appending("Documents/thesis.txt")) == "a thesis", "\(what)")
+      #expect((try? rig.text(Self.waiting)) == nil, "\(what)")
+    } else {
+      #expect(try rig.text(Self.waiting) == "a thesis", "\(what)")
+      let shown = device.containers.filter { $0.owner == Self.identifier }.map(\.absolutePath)
+      #expect(shown.allSatisfy { $0.isWithin(root.appending(".sandboxctl")) }, "\(what): \(shown)")
+    }
+    #expect(!hasStaging, "\(what)")
+  }
+}
