@@ -243,7 +243,8 @@ import Testing
     let kept = before.filter { change == .offload && !$0.key.components.contains("bundle") }
     var outcomes: Set<Bool> = []
     let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 1 : kind.staysBroken ? 5 : 9
+      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
+      ? 1 : kind.staysBroken ? 9 : 17
     var random = Seeded.fresh("RemovalTests")
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {
