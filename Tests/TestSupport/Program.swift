@@ -45,10 +45,12 @@ public enum Program {
     process.environment = inherited.merging(environment) { $1 }
     process.currentDirectoryURL = folder
     try scratch.write(input, at: "in")
+    let words = try FileHandle(forReadingFrom: scratch.url.appendingPathComponent("in"))
     let output = try handle(scratch, "out")
     let errors = try handle(scratch, "err")
-    process.standardInput = try FileHandle(
-      forReadingFrom: scratch.url.appendingPathComponent("in"))
+    // Foundation keeps some processes, and with them their files, for good.
+    defer { for file in [words, output, errors] { try? file.close() } }
+    process.standardInput = words
     process.standardOutput = output
     process.standardError = errors
     try wait(for: process, timeout: timeout)
