@@ -59,9 +59,7 @@ extension AppChangeReport {
   /// The report as `--json` tells it.
   func json(_ plan: AppChangePlan) -> JSON {
     .object(
-      plan.head + [
-        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
-        JSON.Member("trash", trash.map { .string($0) } ?? .null),
+      plan.head + JSON.kept(saved, trash: trash) + [
         JSON.Member("unplanned", .array(unplanned.map(\.json))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("written_entries", .integer(Int64(written.entries))),
