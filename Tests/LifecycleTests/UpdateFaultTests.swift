@@ -121,6 +121,8 @@ struct State {
   let version: ByteString?
   let files: [ByteString: Int?]
   let trash: Set<String>
+  /// The operations that have something in the trash.
+  let operations: Set<ByteString>
   let hasStaging: Bool
   let containers: [ByteString]
 
@@ -140,6 +142,7 @@ struct State {
     }
     self.files = files
     trash = Set(try rig.trash().values)
+    operations = Set((try? rig.rig.names("phone/.sandboxctl/trash")) ?? [])
     hasStaging = rig.hasStaging
   }
 
@@ -161,6 +164,7 @@ struct State {
           : before.containers),
       "\(what)")
     if isDone { #expect(trash.isSuperset(of: ["temporary", "unknown", "draft", "old program"])) }
+    #expect(isDone || operations == before.operations, "\(what)")
     #expect(!hasStaging, "\(what)")
   }
 }

@@ -53,6 +53,7 @@ public struct Recovery {
       defer { withExtendedLifetime(lock) {} }
       try takeSteps(of: record, &outcome)
       try removeStaged(record)
+      if !outcome.isFinished, record.isWhole { Trash(of: device.root).removeEmpty(record.id) }
       try folder.remove(OperationJournal.file(record.id))
       try folder.sync()
       try? folder.remove(OperationJournal.lock(record.id))

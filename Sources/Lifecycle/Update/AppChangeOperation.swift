@@ -71,6 +71,7 @@ public struct AppChangeOperation {
     } catch {
       // Nothing was moved: what was staged goes, or 'recover' removes it.
       exchange.abandon()
+      Trash(of: root).removeEmpty(journal.record.id)
       try? journal.end()
       throw Self.told(error)
     }
