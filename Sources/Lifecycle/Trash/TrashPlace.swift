@@ -43,7 +43,8 @@ final class TrashPlace {
     }
   }
 
-  private static let probePrefix = "probe-"
+  /// One of the program's own names, so that nobody takes what a kill leaves for something of an app.
+  private static let probePrefix = ".sandboxctl-restore-probe-"
 
   /// Whether a name in an operation's folder is one that was only to try whether it can be moved there.
   static func isProbe(_ name: ByteString) -> Bool { name.bytes.starts(with: probePrefix.utf8) }

@@ -111,8 +111,9 @@ struct AppChangeRun {
   ) throws -> ExitStatus {
     let text = AppChangeText(plan, console, isQuiet: command.output.quiet)
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
-      try command.output.json ? console.result(plan.json) : text.tell()
-      return plan.refusals.isEmpty ? .done : .failed
+      let refusals = plan.refusals + (plan.missingRoom().map { [$0] } ?? [])
+      try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
+      return refusals.isEmpty ? .done : .failed
     }
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
