@@ -53,6 +53,7 @@ public struct Recovery {
       defer { withExtendedLifetime(lock) {} }
       try takeSteps(of: record, &outcome)
       try removeStaged(record)
+      if record.isWhole { removeEmpty(of: record, outcome) }
       try folder.remove(OperationJournal.file(record.id))
       try folder.sync()
       try? folder.remove(OperationJournal.lock(record.id))
@@ -107,6 +108,18 @@ public struct Recovery {
       do throws(SystemError) {
         try StagingFolder.removeAbandoned(in: Folder.open(path: place))
       } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Removes what an operation on an app has of folders in which nothing is: in the safe harbor, and in the
+  /// trash where it was taken back.
+  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
+    if !outcome.isFinished { Trash(of: device.root).removeEmpty(record.id) }
+    for subject in record.subjects where subject.components.first == "apps" {
+      guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
+        continue
+      }
+      SafeHarbor.removeEmpty(of: name.identifier, root: device.root)
     }
   }
 
