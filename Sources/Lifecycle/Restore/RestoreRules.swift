@@ -20,6 +20,9 @@ struct RestoreRules: Sendable {
   var anchors = LinkAnchors()
   /// What is in the target's container now.
   var present: ContainerScan?
+  /// When the operation began, where a file counts as unchanged only with the stored bytes
+  /// (`ContentProof`).
+  var comparesBytesAt: Timestamp?
   /// Whether even what the policy keeps out of backups is removed.
   var deletesExcluded = false
   /// What is put behind the name of a file that gives way and has to stay beside what is restored.

@@ -70,6 +70,7 @@ extension AppChangePlanner {
     wanted.replacesBundles = true
     wanted.leavesData = request.data == .now
     wanted.overwrite = request.data == .merge ? .ifNewer : .ifChanged
+    wanted.comparesBytes = true
     wanted.deletes = request.data != .merge
     return wanted
   }
