@@ -13,16 +13,29 @@ import Testing
     extensions: [("\(UpdateRig.app).share", "20")], files: ["new": "new"])
 
   /// An update and a rollback with nothing between is the identity on every path: bytes, modes and
-  /// times; links to the app's own containers lead there, whose folders have other names.
+  /// times; links to the app's own containers lead there, whose folders have other names. Also where
+  /// the update dropped what no snapshot holds: strictly, by a policy, or with an extension.
   @Test func nothingBetweenIsTheIdentity() throws {
     var random = Seeded.fresh("RollbackTests")
-    for _ in 0..<UpdatePropertyTests.rounds {
+    for _ in 0..<2 * UpdatePropertyTests.rounds {
       let rig = try UpdateRig()
       try rig.fill(&random)
+      let share = ByteString("phone/Containers/Data/PluginKitPlugin").appending(UpdateRig.plugIn)
+      try rig.put("picture", share.appending("Library/Caches/a"))
+      try rig.put("scratch", share.appending("tmp/deep/b"))
+      try rig.put("upload", rig.data.appending(UpdateRig.old).appending("tmp/deep/c"))
+      let temporary = try Folder.open(path: rig.dataFolder().appending("tmp/deep"))
+      try temporary.createLink("own", to: rig.dataFolder().appending("Documents"))
       let before = try rig.contents()
-      let updated = try rig.run(.update, Self.package)
+      let overlays = Bool.random(using: &random) ? [UpdatePropertyTests.greedy] : []
+      let package = Bool.random(using: &random) ? Self.package : MemoryPackage()
+      let isStrict = Bool.random(using: &random)
+      let updated = try rig.run(.update, package, overlays) { $0.isStrict = isStrict }
       #expect(updated.isComplete)
-      let report = try rig.rollback()
+      let plan = try rig.rollbackPlan(of: rig.scan(overlays), at: Host.now())
+      #expect(plan.newer.isEmpty)
+      if isStrict { #expect(plan.containers.contains { !$0.returns.isEmpty }) }
+      let report = try rig.carryOut(plan, from: rig.rig.repository.beginReading())
       #expect(report.isComplete, "\(report.failed)")
       let after = try rig.contents()
       let differences = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
@@ -133,6 +146,29 @@ import Testing
     let (still, unproven) = (try opened(after: 7200), try opened(after: 0))
     // The bundle's three files are exchanged anyway, and what no backup holds is not compared.
     #expect(unproven >= still + 4, "\(unproven), \(still), \(files)")
+  }
+
+  /// What a strict update dropped comes back where nothing new stands, and not where the data is to stay;
+  /// what was made since stays.
+  @Test(arguments: DataChoice.allCases) func whatWasDroppedComesBack(_ choice: DataChoice) throws {
+    let rig = try UpdateRig()
+    let other: ByteString = "tmp/deep/other"
+    try rig.write("other", other)
+    try rig.run(.update, Self.package) { $0.isStrict = true }
+    try rig.write("new upload", "tmp/upload")
+    let plan = try rig.rollbackPlan { $0.data = choice }
+    let returns = plan.containers.flatMap(\.returns)
+    let report = try rig.carryOut(plan, from: rig.rig.repository.beginReading())
+    #expect(report.isComplete, "\(report.failed)")
+    let found = try rig.contents()
+    func text(_ path: ByteString) -> String? {
+      found[ByteString("apps/org.example.one/data").appending(path)]?.text
+    }
+    #expect(text("tmp/upload") == "new upload")
+    #expect(text(other) == (choice == .now ? nil : "other"))
+    #expect(returns.map(\.inner) == (choice == .now ? [] : ["tmp/deep"]))
+    #expect(returns.allSatisfy { $0.dataClass == .temporary && $0.totals.bytes == 5 })
+    #expect(text("StoreKit/receipt") == (choice == .now ? nil : "unknown"))
   }
 
   @Test func withoutAnUpdateThereIsNoWayBack() throws {

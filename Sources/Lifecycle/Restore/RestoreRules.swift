@@ -84,6 +84,12 @@ struct ClassFilter: Sendable {
       : Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
   }
 
+  /// What a snapshot noted of classes, where none is asked for.
+  init(known snapshot: Snapshot) {
+    wanted = []
+    runs = Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
+  }
+
   var isIdle: Bool { wanted.isEmpty }
 
   /// The class of an entry in a folder of another.

@@ -1,4 +1,5 @@
 public import ArchiveStore
+internal import Codecs
 public import SandboxModel
 internal import SystemIO
 
@@ -53,7 +54,7 @@ public struct AppChangeOperation {
     let start = Host.monotonicSeconds()
     try requireAllowed()
     try DeviceSpace(plan).require(
-      "\(plan.request.change.rawValue) '\(plan.request.app)' in",
+      "\(plan.request.change.verb) '\(plan.request.app)' in",
       hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
@@ -64,6 +65,7 @@ public struct AppChangeOperation {
     let exchange = AppExchange(plan, journal)
     do {
       report.saved = try save()
+      exchange.saved = report.saved?.id.hex
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
@@ -94,7 +96,7 @@ public struct AppChangeOperation {
   // MARK: - Before
 
   private func requireAllowed() throws(LifecycleError) {
-    let (change, app) = (plan.request.change.rawValue, plan.request.app)
+    let (change, app) = (plan.request.change.verb, plan.request.app)
     if let refusal = plan.refusals.first {
       throw LifecycleError(
         .failed, "cannot \(change) '\(app)': \(refusal.reason)", hint: refusal.hint)
@@ -108,10 +110,11 @@ public struct AppChangeOperation {
     }
     if plan.request.isForced { return }
     let signs = plan.runningProcesses()
-    guard let first = signs.first else { return }
-    let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
+    if signs.isEmpty { return }
+    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
+    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
     throw LifecycleError(
-      .failed, "cannot \(change) '\(app)': \(first.text)\(more)",
+      .failed, "cannot \(change) '\(app)': \(shown)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -123,7 +126,7 @@ public struct AppChangeOperation {
     guard let repository else {
       throw LifecycleError(
         .failed,
-        "cannot \(change.rawValue) '\(plan.request.app)': there is no repository for the snapshot of "
+        "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
           + "what is there",
         hint: "name one with '--repo', or go without one with '--no-snapshot'")
     }
@@ -150,6 +153,9 @@ public struct AppChangeOperation {
 }
 
 extension AppChange {
+  /// What is done, behind "cannot".
+  var verb: String { self == .rollback ? "roll back" : rawValue }
+
   /// Why the snapshot before it is made.
   var reason: Reason {
     switch self {
