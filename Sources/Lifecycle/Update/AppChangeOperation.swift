@@ -1,4 +1,5 @@
 public import ArchiveStore
+internal import Codecs
 public import SandboxModel
 internal import SystemIO
 
@@ -52,9 +53,15 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
+<<<<<<< HEAD
     let room = DeviceSpace(plan)
     try room.require(
       "\(plan.request.change.rawValue) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
+=======
+    try DeviceSpace(plan).require(
+      "\(plan.request.change.verb) '\(plan.request.app)' in",
+      hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
+>>>>>>> 0873b7714f28df664f8d903f1d72d78e52ee59fe
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
@@ -63,7 +70,12 @@ public struct AppChangeOperation {
     var report = AppChangeReport()
     let exchange = AppExchange(plan, journal)
     do {
+<<<<<<< HEAD
       report.saved = try save(leaving: room)
+=======
+      report.saved = try save()
+      exchange.saved = report.saved?.id.hex
+>>>>>>> 0873b7714f28df664f8d903f1d72d78e52ee59fe
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
@@ -96,7 +108,7 @@ public struct AppChangeOperation {
   // MARK: - Before
 
   private func requireAllowed() throws(LifecycleError) {
-    let (change, app) = (plan.request.change.rawValue, plan.request.app)
+    let (change, app) = (plan.request.change.verb, plan.request.app)
     if let refusal = plan.refusals.first {
       throw LifecycleError(
         .failed, "cannot \(change) '\(app)': \(refusal.reason)", hint: refusal.hint)
@@ -110,10 +122,11 @@ public struct AppChangeOperation {
     }
     if plan.request.isForced { return }
     let signs = plan.runningProcesses()
-    guard let first = signs.first else { return }
-    let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
+    if signs.isEmpty { return }
+    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
+    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
     throw LifecycleError(
-      .failed, "cannot \(change) '\(app)': \(first.text)\(more)",
+      .failed, "cannot \(change) '\(app)': \(shown)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
@@ -126,7 +139,7 @@ public struct AppChangeOperation {
     guard let repository else {
       throw LifecycleError(
         .failed,
-        "cannot \(change.rawValue) '\(plan.request.app)': there is no repository for the snapshot of "
+        "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
           + "what is there",
         hint: "name one with '--repo', or go without one with '--no-snapshot'")
     }
@@ -157,6 +170,9 @@ public struct AppChangeOperation {
 }
 
 extension AppChange {
+  /// What is done, behind "cannot".
+  var verb: String { self == .rollback ? "roll back" : rawValue }
+
   /// Why the snapshot before it is made.
   var reason: Reason {
     switch self {

@@ -15,10 +15,11 @@ struct RollbackCommand: AppChangeCommand {
         Brings back, from the snapshot that the update made (reason pre-update), the bundle of before \
         and the data of before, as far as backups hold it; what is never backed up, as caches, stays \
         as it is. Groups that other apps share stay, but with --with-groups. First a snapshot is made \
-        of what is there (reason pre-rollback), and what gives way goes to the trash.
+        of what is there (reason pre-rollback), and what gives way goes to the trash. What the update \
+        dropped and no backup holds comes back from the trash, as long as it is there.
 
-        Where documents, or what no rule knows, were made or changed since the update, it is refused \
-        with their names until --data says what is wanted: 'before' (as before the update), 'now' \
+        Where documents, or what no rule knows, were made or changed since the update (their bytes \
+        count, not their times), it is refused with their names until --data says what is wanted: 'before' (as before the update), 'now' \
         (the data stays as it is), 'merge' (only what is missing now or is older comes back).
 
         On flatpak and snap it only tells what the platform's own program does with the data.

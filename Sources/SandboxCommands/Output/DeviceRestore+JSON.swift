@@ -84,7 +84,7 @@ extension PlannedPart {
 }
 
 extension LeftGroup {
-  fileprivate var json: JSON {
+  var json: JSON {
     .object(
       JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
   }
