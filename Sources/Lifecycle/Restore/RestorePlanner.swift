@@ -45,6 +45,7 @@ struct RestorePlanner: ~Copyable {
   var leaders: [ByteString: LinkLeader] = [:]
   var judge: RestoreJudge
   let removals: PolicyRemovals
+  private var bound: PlanBound
 
   /// A folder of the snapshot that is being gone through.
   struct OpenFolder {
@@ -68,6 +69,7 @@ struct RestorePlanner: ~Copyable {
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request.rules)
+    bound = PlanBound(plan.place, whole: nil)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
       present = FolderLadder(root: try Folder.open(path: plan.place.folder))
@@ -123,6 +125,9 @@ struct RestorePlanner: ~Copyable {
   // MARK: - The walk
 
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
+    let isWhole = judge.isIdle && plan.request.overwrite == nil
+    bound = PlanBound(
+      plan.place, whole: isWhole ? tree : nil, first: plan.request.firstBound)
     enter(root, pathLength: 0, judge.root())
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
@@ -130,7 +135,9 @@ struct RestorePlanner: ~Copyable {
         if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
         noteDamage(path, error)
         return .skip
-      case .entry(let entry): return try take(entry, at: path)
+      case .entry(let entry):
+        try bound.check(plan.tree, creating: plan.creates.entries, from: reader)
+        return try take(entry, at: path)
       }
     }
     leave(to: -1)
