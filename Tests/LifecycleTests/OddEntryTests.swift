@@ -135,6 +135,33 @@ import Testing
   /// `u::rwx,u:1234:r-x,g::r-x,m::r-x,o::---`, as setfattr(1) takes bytes.
   private static let accessList = "0sAgAAAAEABwD/////AgAFANIEAAAEAAUA/////xAABQD/////IAAAAP////8="
 
+  /// Sizes whose sum is beyond 64 bits, and times at the ends of theirs, as file systems have them.
+  @Test func theLargestNumbersComeBack() throws {
+    let rig = try Rig(inMemory: true)
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for name: ByteString in ["a", "b", "c"] {
+      do {
+        let file = try tree.create(name, permissions: 0o644)
+        try file.truncate(to: UInt64(Int64.max))
+      } catch { return skip("files of 8 EiB", error) }
+    }
+    for (name, seconds) in [("first", Int64.min), ("last", .max)] {
+      try rig.folder.write(name, at: ByteString("tree/\(name)"))
+      try tree.setModified(Timestamp(seconds: seconds), of: ByteString(name))
+    }
+    let found = { () throws in
+      try ["a", "b", "c", "first", "last"].map { name in try tree.status(ByteString(name)) }
+    }
+    let report = try rig.backup()
+    #expect(report.isComplete && report.bytes == .max, "\(report.warnings) \(report.bytes)")
+    #expect(try rig.restore(report).isComplete)
+    let back = try Folder.open(path: rig.folder.path("back"))
+    for (name, wanted) in zip(["a", "b", "c", "first", "last"], try found()) {
+      let status = try back.status(ByteString(name))
+      #expect(status.size == wanted.size && status.modified == wanted.modified, "\(name)")
+    }
+  }
+
   private func shell(_ command: String) throws {
     let outcome = try Program.run("/bin/sh", ["-c", command], in: rig.folder.url)
     if outcome.code != 0 { throw Program.Failure(description: outcome.errors) }
