@@ -30,9 +30,11 @@ extension Target {
     guard let storage = try? OnePack(bytes) else { return }
     let size = UInt64(bytes.count)
     _ = try? PackTables.load(storage.id, size: size, from: storage.storage)
-    guard var check = try? PackCheck(storage.id, size: size, in: storage.storage) else { return }
-    check.run(CheckedIndex([]), expected: 0)
-    require(check.verdict.bytes <= size, "a pack was read more often than needed")
+    guard var frames = try? FrameCheck() else { return }
+    let check = PackCheck(
+      storage.id, size: size, CheckedIndex([]), expected: 0, in: storage.storage)
+    check.work(&frames)
+    require(check.finish().bytes <= size, "a pack was read more often than needed")
   }
 
   /// The plain bytes of a pack's last frame: what a mutated frame would hide behind its checksum.
