@@ -78,6 +78,12 @@ public enum FileFlags {
     | noAccessTime | noCompression | journalData | noTail | synchronousFolder | topFolder
     | noCopyOnWrite
 
+  /// Those by which a file is held against what is stored of it. Whether a file is compressed, or
+  /// written anew where it changes, is btrfs's to decide once it has content (btrfs(5)), so that a
+  /// restore could not make them equal.
+  public static let compared =
+    Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
+
   /// May not be changed, renamed or removed.
   public static let immutable: UInt32 = 0x10
   /// May only be appended to.

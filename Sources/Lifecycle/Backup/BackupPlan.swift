@@ -80,13 +80,13 @@ public struct EntryTotals: Sendable, Hashable {
   public mutating func add(_ status: FileStatus) {
     guard status.kind == .file else { return }
     files += 1
-    bytes += status.size
+    bytes.addClamping(status.size)
   }
 
   /// Adds other totals.
   public mutating func add(_ other: EntryTotals) {
     files += other.files
-    bytes += other.bytes
+    bytes.addClamping(other.bytes)
   }
 }
 

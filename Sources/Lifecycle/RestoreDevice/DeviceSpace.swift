@@ -36,7 +36,7 @@ struct DeviceSpace {
     else { return }
     let before = needs[device]
     needs[device] = Need(
-      folder: path, bytes: (before?.bytes ?? 0) + bytes,
+      folder: path, bytes: [before?.bytes ?? 0, bytes].clampedSum,
       entries: (before?.entries ?? 0) + entries, space: space)
   }
 
