@@ -53,15 +53,9 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-<<<<<<< HEAD
     let room = DeviceSpace(plan)
     try room.require(
-      "\(plan.request.change.rawValue) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
-=======
-    try DeviceSpace(plan).require(
-      "\(plan.request.change.verb) '\(plan.request.app)' in",
-      hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
->>>>>>> 0873b7714f28df664f8d903f1d72d78e52ee59fe
+      "\(plan.request.change.verb) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
@@ -70,12 +64,8 @@ public struct AppChangeOperation {
     var report = AppChangeReport()
     let exchange = AppExchange(plan, journal)
     do {
-<<<<<<< HEAD
       report.saved = try save(leaving: room)
-=======
-      report.saved = try save()
       exchange.saved = report.saved?.id.hex
->>>>>>> 0873b7714f28df664f8d903f1d72d78e52ee59fe
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
