@@ -27,6 +27,19 @@ struct Transcript {
     return outcome
   }
 
+  /// Runs a command and writes down the JSON that it answers, a member a line, without those that depend on
+  /// the machine.
+  mutating func runForJSON(_ line: String, without members: Set<String>) throws {
+    let object = try cli.json(line).filter { !members.contains($0.key) }
+    text += "$ sandboxctl \(line)\n"
+    for (key, value) in object.sorted(by: { $0.key < $1.key }) {
+      let data = try JSONSerialization.data(
+        withJSONObject: value, options: [.sortedKeys, .fragmentsAllowed, .withoutEscapingSlashes])
+      text += "\(key): \(String(decoding: data, as: UTF8.self))\n"
+    }
+    text += "\n"
+  }
+
   /// Writes down what a command said.
   mutating func note(_ line: String, _ outcome: Program.Outcome) {
     text += "$ sandboxctl \(line)\n" + outcome.output

@@ -144,7 +144,7 @@ struct RemovalSpaceTests {
       let error = #expect(throws: LifecycleError.self) {
         try rig.carryOut(plan, from: rig.rig.repository.beginReading())
       }
-      #expect(error?.description.contains("cannot rollback 'org.example.one' in") ?? false)
+      #expect(error?.description.contains("cannot roll back 'org.example.one' in") ?? false)
       #expect(try rig.contents() == before)
       #expect(try rig.rig.repository.snapshots().snapshots.count == 1, "that of the update alone")
       try volume.empty()

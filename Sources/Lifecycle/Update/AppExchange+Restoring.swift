@@ -37,6 +37,7 @@ extension AppExchange {
       }
       for step in part.plan.steps(without: run.findings, hasTrash: trash != nil) {
         var step = step
+        if step.kept == RestorePlan.StepRoot.trash { note(step, of: part, in: trash) }
         step.root = roots[step.root]
         step.source = step.source.map { roots[$0] }
         step.kept = step.kept.map { roots[$0] }
@@ -45,6 +46,14 @@ extension AppExchange {
       parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
       try stageReturns(to: part, place)
     }
+  }
+
+  private func note(_ step: JournalStep, of part: PlannedPart, in trash: TrashPlace?) {
+    guard let trash, let number = plan.containers.firstIndex(where: { $0.path == part.path }) else {
+      return
+    }
+    let kept = step.path.above.appending(step.keptName ?? step.path.lastComponent ?? "")
+    displaced[number, default: []].append((step.path, trash.path.appending(kept)))
   }
 
   /// Whether something comes back into a container, of the snapshot or of the trash.

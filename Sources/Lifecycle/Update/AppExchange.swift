@@ -19,6 +19,9 @@ final class AppExchange {
   private(set) var steps: [JournalStep] = []
   /// What goes to the trash: the planned container, the entry of its scan, and where it lies then.
   private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
+  /// By the planned container the paths at which something comes back, and where what gives way there lies
+  /// then.
+  var displaced: [Int: [(inner: ByteString, path: ByteString)]] = [:]
   /// What could not be staged and is not needed, as data outside that an app's migration names.
   var remarks: [PathRemark] = []
   /// What comes back of a snapshot, staged.

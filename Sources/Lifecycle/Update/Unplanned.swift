@@ -1,3 +1,4 @@
+internal import SandboxModel
 internal import SystemIO
 
 /// What is in something that went and was not there, or was another thing, when the plan was made: an
@@ -20,6 +21,38 @@ struct Unplanned: WalkVisitor {
     var walk = Walk(folder)
     walk.run(&visitor, state: ByteString(""))
     return visitor.found.sorted { $0.path < $1.path }
+  }
+
+  /// Looks at what gave way in a container to what came back.
+  ///
+  /// - Parameter replaced: paths in the container, and where what gave way at each lies now, if anything did.
+  static func find(
+    _ scan: ContainerScan, replaced: [(inner: ByteString, path: ByteString)]
+  ) -> [PathRemark] {
+    // Looking for one goes through its folder: of many that would take the square of the time.
+    let entries =
+      replaced.count > 64
+      ? Dictionary(uniqueKeysWithValues: scan.entries.indices.map { (scan.path($0), $0) }) : nil
+    return replaced.flatMap { inner, path in
+      find(scan, entries.map { $0[inner] } ?? scan.index(of: inner), inner, at: path)
+    }
+  }
+
+  private static func find(
+    _ scan: ContainerScan, _ entry: Int?, _ inner: ByteString, at path: ByteString
+  ) -> [PathRemark] {
+    let logical = scan.container.logicalPrefix.appending(inner)
+    guard let name = path.lastComponent,
+      let now = (try? Folder.open(path: path.parent).statusIfPresent(name)) ?? nil
+    else { return [] }
+    guard let entry else { return [PathRemark(path: logical, remark: "it came after the plan")] }
+    if now.kind == .directory { return find(scan, below: entry, at: path) }
+    return isWritten(now, since: scan.entries[entry].status)
+      ? [PathRemark(path: logical, remark: "it was written after the plan")] : []
+  }
+
+  private static func isWritten(_ now: FileStatus, since before: FileStatus) -> Bool {
+    now.kind == .file && (before.size != now.size || before.modified != now.modified)
   }
 
   private init(_ scan: ContainerScan, _ entry: Int, _ logical: ByteString) {
@@ -46,9 +79,7 @@ struct Unplanned: WalkVisitor {
         found.append(PathRemark(path: logical.appending(path), remark: "it came after the plan"))
         continue
       }
-      if entry.status.kind == .file,
-        before.size != entry.status.size || before.modified != entry.status.modified
-      {
+      if Self.isWritten(entry.status, since: before) {
         found.append(
           PathRemark(path: logical.appending(path), remark: "it was written after the plan"))
       }

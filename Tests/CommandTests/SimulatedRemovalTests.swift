@@ -1,0 +1,50 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// What offload, reinstall and uninstall tell where another program installs the apps: text and JSON; and
+/// they change nothing.
+@Suite struct SimulatedRemovalTests {
+  @Test func onFlatpak() throws {
+    let cli = try CommandLine(inMemory: true)
+    for (path, text) in [
+      "data/note.txt": "note", "config/settings.ini": "dark", "cache/thumbnails/a.png": "picture",
+      ".local/share/log": "log",
+    ] {
+      try cli.folder.write(
+        text, at: ByteString("user/.var/app/org.example.Note").appending(ByteString(path)))
+    }
+    try expect(cli, "--root user/.var/app --layout flatpak", "org.example.Note", "removal-flatpak")
+  }
+
+  @Test func onSnap() throws {
+    let cli = try CommandLine(inMemory: true)
+    for (path, text) in [
+      "home/you/snap/editor/41/notes.txt": "old", "home/you/snap/editor/42/notes.txt": "newer",
+      "home/you/snap/editor/42/.cache/thumbs/a": "again",
+      "home/you/snap/editor/common/profile/places": "bookmarks",
+      "var/snap/editor/common/db/table": "rows", "var/snap/editor/42/config": "set",
+    ] { try cli.folder.write(text, at: ByteString("disk").appending(ByteString(path))) }
+    for place: ByteString in ["disk/home/you/snap/editor", "disk/var/snap/editor"] {
+      try Folder.open(path: cli.folder.path(place)).createLink("current", to: "42")
+    }
+    try expect(cli, "--root disk/home/you/snap", "editor", "removal-snap")
+  }
+
+  private func expect(
+    _ cli: CommandLine, _ device: String, _ app: String, _ name: String
+  ) throws {
+    let before = try cli.records("")
+    var transcript = Transcript(cli)
+    for command in ["offload", "reinstall", "uninstall"] {
+      let line = "\(command) \(app) \(device)"
+      try transcript.run(line, exits: 0)
+      try transcript.runForJSON(line + " --json", without: ["device"])
+    }
+    try transcript.expectSnapshot(name)
+    #expect(
+      try cli.records("").filter { !$0.key.isWithin("home") }
+        == before.filter { !$0.key.isWithin("home") })
+  }
+}

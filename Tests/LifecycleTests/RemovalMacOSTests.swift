@@ -1,0 +1,92 @@
+import ArchiveStore
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a folder with others.
+@Suite struct RemovalMacOSTests {
+  private let rig: Rig
+  private static let home: ByteString = "disk/Users/you"
+  private static let data = home.appending("Library/Containers/org.example.one/Data")
+  private static let package = MemoryPackage(
+    version: "2.0", build: "2", shape: .contents, files: ["Contents/MacOS/Example": "program 2.0"])
+
+  init() throws {
+    rig = try Rig(inMemory: true)
+    try rig.folder.write("thesis", at: Self.data.appending("Documents/thesis"))
+    try rig.folder.write("cached", at: Self.data.appending("Library/Caches/c"))
+  }
+
+  private func makeApp(_ name: String, _ identifier: String, in folder: ByteString) throws {
+    let bundle = folder.appending(ByteString("\(name).app/Contents"))
+    try rig.folder.write(
+      UpdateRig.info(identifier, "1.0", "1"), at: bundle.appending("Info.plist"))
+    try rig.folder.write(
+      "program of \(name)", at: bundle.appending("MacOS").appending(ByteString(name)))
+  }
+
+  private func plan(_ change: AppChange, _ package: MemoryPackage? = nil) throws -> AppChangePlan {
+    let device = try Device.find(root: rig.folder.path(Self.home), layout: .macOS)
+    let scan = DeviceScan.run(device, policy: try Rig.policy(.macOS)) {
+      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+    }
+    var request = AppChangeRequest(change, of: UpdateRig.identifier, package: package?.app)
+    request.isForced = true
+    return AppChangePlan.make(scan, request)
+  }
+
+  private func run(_ plan: AppChangePlan) throws -> AppChangeReport {
+    var source = Self.package
+    return try AppChangeOperation(
+      plan, saving: BackupRequest(program: "test"), to: rig.repository
+    ).run(&source)
+  }
+
+  /// The bundle goes to the trash under its own name, and nothing else of the folder that it lies in.
+  @Test(arguments: [AppChange.offload, .uninstall])
+  func aBundleLeavesItsFolder(_ change: AppChange) throws {
+    let programs = Self.home.appending("Applications")
+    try makeApp("Example", UpdateRig.app, in: programs)
+    try makeApp("Other", "org.example.two", in: programs)
+    let data = try rig.records(Self.data)
+    let other = try rig.records(programs.appending("Other.app"))
+    let report = try run(plan(change))
+    #expect(report.isComplete && report.saved != nil)
+    #expect(try rig.names(programs) == ["Other.app"])
+    #expect(try rig.records(programs.appending("Other.app")) == other)
+    #expect(try rig.records(Self.data) == data, "the data stays on a Mac")
+    let trash = Self.home.appending(".sandboxctl/trash").appending(ByteString(report.trash ?? ""))
+    #expect(
+      try rig.text(
+        trash.appending("apps/org.example.one/bundle/Example.app/Contents/MacOS/Example"))
+        == "program of Example")
+    let back = try run(plan(.reinstall, Self.package))
+    #expect(back.isComplete)
+    #expect(
+      try rig.text(programs.appending("Example.app/Contents/MacOS/Example")) == "program 2.0")
+    #expect(try rig.records(programs.appending("Other.app")) == other)
+    #expect(try rig.records(Self.data) == data)
+  }
+
+  /// A program in the system's own folder is not of the device, and stays.
+  @Test(arguments: [AppChange.offload, .uninstall])
+  func aBundleOutsideStays(_ change: AppChange) throws {
+    try makeApp("Example", UpdateRig.app, in: "disk/Applications")
+    let before = try rig.records("disk")
+    let plan = try plan(change)
+    let refusal = try #require(plan.refusals.first)
+    #expect(plan.refusals.count == 1 && refusal.code == .place)
+    #expect(
+      refusal.reason.contains("'apps/org.example.one/bundle' lies outside the device, at '"),
+      "\(refusal.reason)")
+    #expect(refusal.reason.contains("disk/Applications"))
+    #expect(refusal.hint?.contains("yourself") ?? false)
+    let error = #expect(throws: LifecycleError.self) { try run(plan) }
+    #expect(error?.kind == .failed)
+    #expect(try rig.records("disk") == before)
+    #expect(try rig.repository.snapshots().snapshots.isEmpty)
+  }
+}
