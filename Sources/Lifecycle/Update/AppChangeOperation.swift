@@ -119,9 +119,7 @@ public struct AppChangeOperation {
   }
 
   private func save() throws -> StoredSnapshot? {
-    guard plan.request.savesFirst, !plan.scan.containers.isEmpty else { return nil }
-    // A bundle that is put back takes nothing away.
-    if plan.request.change == .reinstall, !plan.takesAway { return nil }
+    guard plan.makesSnapshot else { return nil }
     let change = plan.request.change
     guard let repository else {
       throw LifecycleError(
