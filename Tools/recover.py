@@ -2010,7 +2010,7 @@ def run_list(repository, options, damage):
     put("%-16s  %-25s  %-20s  %10s  %10s" % ("snapshot", "time", "host", "files", "size"))
     for snapshot in snapshots:
         put("%-16s  %-25s  %-20s  %10d  %10s" % (
-            snapshot.id[:16], shown(snapshot.text("time").encode()[:25]),
+            snapshot.id[:16], shown(re.sub(r"\.[0-9]+", "", snapshot.text("time")).encode()[:25]),
             shown(snapshot.text("host").encode()[:20]), snapshot.total("files"),
             readable(snapshot.total("bytes"))))
 

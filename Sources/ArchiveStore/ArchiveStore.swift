@@ -29,6 +29,8 @@ public enum FormatLimit {
   public static let repositoryFile = 1 << 20
   /// Bytes of one snapshot.
   public static let snapshot = 64 << 20
+  /// Values in its JSON: what they take in memory.
+  public static let snapshotValues = 1 << 21
   /// Bytes of one index object.
   public static let index = 1 << 30
   /// Frames of one pack; an index names a frame by 16 bits.

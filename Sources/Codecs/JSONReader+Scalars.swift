@@ -8,7 +8,7 @@ extension JSONReader {
     while let byte = next {
       switch byte {
       case UInt8(ascii: "\""):
-        bytes.append(contentsOf: text[run..<position])
+        if !isSkipping { bytes.append(contentsOf: text[run..<position]) }
         position += 1
         return String(decoding: bytes, as: UTF8.self)
       case UInt8(ascii: "\\"):

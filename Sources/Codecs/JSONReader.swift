@@ -1,13 +1,17 @@
 /// Reads one JSON text whose UTF-8 has been checked.
 struct JSONReader {
   let text: [UInt8]
-  let depthLimit: Int
+  private let limits: JSON.Limits
+  /// The outermost object's members that are kept; nothing for all.
+  private let wanted: Set<String>?
   var position = 0
   private var depth = 0
+  private var values = 0
+  /// Whether what is read is looked at and not kept.
+  private(set) var isSkipping = false
 
-  init(text: [UInt8], depthLimit: Int) {
-    self.text = text
-    self.depthLimit = depthLimit
+  init(text: [UInt8], limits: JSON.Limits, wanted: Set<String>? = nil) {
+    (self.text, self.limits, self.wanted) = (text, limits, wanted)
   }
 
   /// The byte at the position, or nothing at the end.
@@ -22,6 +26,10 @@ struct JSONReader {
 
   private mutating func value() throws(CodecError) -> JSON {
     skipSpace()
+    values += 1
+    guard values <= limits.values else {
+      throw failure("more than \(limits.values) values", .limit)
+    }
     switch next {
     case UInt8(ascii: "{"): return try nested { (reader) throws(CodecError) in try reader.object() }
     case UInt8(ascii: "["): return try nested { (reader) throws(CodecError) in try reader.array() }
@@ -36,8 +44,8 @@ struct JSONReader {
   private mutating func nested(
     _ body: (inout JSONReader) throws(CodecError) -> JSON
   ) throws(CodecError) -> JSON {
-    guard depth < depthLimit else {
-      throw failure("more than \(depthLimit) levels deep", .limit)
+    guard depth < limits.depth else {
+      throw failure("more than \(limits.depth) levels deep", .limit)
     }
     depth += 1
     position += 1
@@ -51,7 +59,8 @@ struct JSONReader {
     skipSpace()
     if take("]") { return .array(elements) }
     repeat {
-      elements.append(try value())
+      let element = try value()
+      if !isSkipping { elements.append(element) }
       skipSpace()
     } while take(",")
     guard take("]") else { throw failure("',' or ']' is expected") }
@@ -64,24 +73,34 @@ struct JSONReader {
     skipSpace()
     if take("}") { return .object(members) }
     repeat {
-      members.append(try member(&names))
+      if let member = try member(&names) { members.append(member) }
       skipSpace()
     } while take(",")
     guard take("}") else { throw failure("',' or '}' is expected") }
     return .object(members)
   }
 
-  private mutating func member(_ names: inout NameSet) throws(CodecError) -> JSON.Member {
+  private mutating func member(_ names: inout NameSet) throws(CodecError) -> JSON.Member? {
     skipSpace()
     let start = position
     guard next == UInt8(ascii: "\"") else { throw failure("a name in quotes is expected") }
     let name = try string()
-    guard names.insert(name) else {
+    guard isSkipping || names.insert(name) else {
       throw failure("the name '\(Printable.text(name))' comes twice", at: start)
     }
     skipSpace()
     guard take(":") else { throw failure("':' is expected") }
-    return JSON.Member(name, try value())
+    if isSkipping {
+      _ = try value()
+      return nil
+    }
+    guard depth == 1, let wanted, !wanted.contains(name) else {
+      return JSON.Member(name, try value())
+    }
+    isSkipping = true
+    _ = try value()
+    isSkipping = false
+    return nil
   }
 
   private mutating func word(_ word: StaticString, _ value: JSON) throws(CodecError) -> JSON {

@@ -26,14 +26,14 @@ public final class ProgressCounters: Sendable {
   /// Adds to what is to be done.
   public func expect(files: Int, bytes: UInt64) {
     filesToDo.add(files, ordering: .relaxed)
-    bytesToDo.add(bytes, ordering: .relaxed)
+    bytesToDo.wrappingAdd(bytes, ordering: .relaxed)
   }
 
   /// Takes a file in hand.
   public func begin(_ path: ByteString) { inHand.withLock { $0 = path } }
 
   /// Counts bytes that are done.
-  public func didHandle(bytes: UInt64) { bytesDone.add(bytes, ordering: .relaxed) }
+  public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
 
   /// Counts files that are done.
   public func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }

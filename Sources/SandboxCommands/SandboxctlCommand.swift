@@ -28,7 +28,7 @@ struct SandboxctlCommand: ParsableCommand {
           subcommands: [
             InitCommand.self, SnapshotsCommand.self, ListCommand.self, DiffCommand.self,
             FindCommand.self, VersionsCommand.self, DumpCommand.self, StatsCommand.self,
-            CheckCommand.self,
+            CheckCommand.self, RepairCommand.self,
           ]),
         CommandGroup(
           name: "App life",

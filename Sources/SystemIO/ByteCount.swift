@@ -1,3 +1,17 @@
+extension UInt64 {
+  /// Adds sizes that files only claim to have, as those with holes do: a sum that is too large for 64
+  /// bits stays at the largest.
+  public mutating func addClamping(_ size: UInt64) {
+    let (sum, isTooLarge) = addingReportingOverflow(size)
+    self = isTooLarge ? .max : sum
+  }
+}
+
+extension Sequence<UInt64> {
+  /// The sum of sizes that files only claim to have.
+  public var clampedSum: UInt64 { reduce(into: 0) { $0.addClamping($1) } }
+}
+
 /// Bytes in words.
 public enum ByteCount {
   private static let units = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"]

@@ -1,20 +1,34 @@
 internal import CLinux
 
 extension Descriptor {
-  /// The flags that are set on restored files (`ioctl_iflags(2)`): compressed, synchronous,
-  /// immutable, append only, not dumped, without access times, no copy on write, and for folders
-  /// synchronous. The kernel's own, as for extents and encryption, are none of them.
-  public static let settableFlags: UInt32 =
-    0x4 | 0x8 | 0x10 | 0x20 | 0x40 | 0x80 | 0x80_0000 | 0x1_0000
+  /// The flags that are set on restored files: all that are kept. What of them the file system does
+  /// not let a user set is left as it is, or named.
+  public static let settableFlags: UInt32 = FileFlags.kept
 
   /// Sets and clears the flags of `settableFlags`; the others stay. Immutable and append only need
-  /// privileges, and what they forbid is forbidden at once.
+  /// privileges, and what they forbid is forbidden at once. Where the file system lacks one of the
+  /// flags the others are set nevertheless, and then it throws.
   public func setFlags(_ flags: UInt32) throws(SystemError) {
-    let present = UInt32(try SystemError.check(.readFlags, name) { cl_flags(raw) })
+    let present = UInt32(
+      truncatingIfNeeded: try SystemError.check(.readFlags, name) { cl_flags(raw) })
     let wanted = present & ~Self.settableFlags | flags & Self.settableFlags
     if wanted == present { return }
+    do {
+      try replaceFlags(by: wanted)
+    } catch {
+      guard error.isUnsupported else { throw error }
+      var reached = present
+      for bit in 0..<32 where (wanted ^ present) >> bit & 1 == 1 {
+        let next = reached ^ 1 << bit
+        if (try? replaceFlags(by: next)) != nil { reached = next }
+      }
+      throw error
+    }
+  }
+
+  private func replaceFlags(by flags: UInt32) throws(SystemError) {
     _ = try SystemError.check(.setFlags, name) {
-      cl_set_flags(raw, Int32(bitPattern: wanted))
+      cl_set_flags(raw, Int32(bitPattern: flags))
     }
   }
 }
@@ -22,4 +36,10 @@ extension Descriptor {
 extension Folder {
   /// Sets and clears the folder's flags, as `Descriptor.setFlags(_:)` does a file's.
   public func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
+
+  /// Clears the flags of `FileFlags.compared` where the file system has any.
+  public func clearFlags() throws(SystemError) {
+    let present = try flags() ?? 0
+    if present & FileFlags.compared != 0 { try setFlags(present & ~FileFlags.compared) }
+  }
 }

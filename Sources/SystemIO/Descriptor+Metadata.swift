@@ -57,6 +57,9 @@ public struct VolumeSpace: Hashable, Sendable {
   public let total: UInt64
   /// Files that can still be made; 0 also where the file system does not count them.
   public let availableInodes: UInt64
+  /// The number of its file system, where whoever asked knows it: two volumes that have the same share their
+  /// space.
+  public var device: UInt64?
 
   /// Makes the space of a volume.
   public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
@@ -74,6 +77,12 @@ public enum FileFlags {
     secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
     | noAccessTime | noCompression | journalData | noTail | synchronousFolder | topFolder
     | noCopyOnWrite
+
+  /// Those by which a file is held against what is stored of it. Whether a file is compressed, or
+  /// written anew where it changes, is btrfs's to decide once it has content (btrfs(5)), so that a
+  /// restore could not make them equal.
+  public static let compared =
+    Descriptor.settableFlags & ~(compressed | noCompression | noCopyOnWrite)
 
   /// May not be changed, renamed or removed.
   public static let immutable: UInt32 = 0x10

@@ -19,7 +19,6 @@ public struct ExtendedAttributes: Sendable {
   /// The attributes' names, sorted by their bytes; none where the file system has no attributes.
   public func names() throws(SystemError) -> [ByteString] {
     do {
-      if try hasNone() { return [] }
       let list = try unsafe sized { into, count in
         unsafe withChild { unsafe cl_list_attributes(raw, $0, into, count) }
       }
@@ -67,37 +66,51 @@ public struct ExtendedAttributes: Sendable {
     }
   }
 
-  /// Whether there are certainly none: most files have none, and that costs no memory to find out.
-  private func hasNone() throws(SystemError) -> Bool {
-    try SystemError.check(.readAttributes, name) {
-      unsafe withChild { unsafe cl_list_attributes(raw, $0, nil, 0) }
-    } == 0
-  }
-
   /// Calls `body` with the child's name, as the kernel takes it.
   private func withChild(_ body: (UnsafePointer<CChar>?) -> Int) -> Int {
     guard let child else { return body(nil) }
     return unsafe child.withCString { unsafe body($0) }
   }
 
-  /// Asks for a value whose size is not known: a first try into 512 bytes, which most values fit;
-  /// a value that grows between asking for its size and reading it is asked for again.
+  /// Asks for a value whose size is not known: at first into 512 bytes that take no memory of their
+  /// own, which most values fit and where most files have none; a value that grows meanwhile is asked
+  /// for again.
   private func sized(
     _ call: (UnsafeMutableRawPointer?, Int) -> Int
   ) throws(SystemError) -> [UInt8] {
-    var capacity = 512
+    do {
+      return try unsafe small(call)
+    } catch { guard error.number == ERANGE else { throw error } }
+    var capacity = 8 * Self.smallSize
     while true {
       var buffer = [UInt8](repeating: 0, count: capacity)
       do {
         let count = try SystemError.check(.readAttributes, name) {
           unsafe buffer.withUnsafeMutableBytes { unsafe call($0.baseAddress, $0.count) }
         }
-        return Array(buffer.prefix(count))
+        buffer.removeSubrange(count...)
+        return buffer
       } catch {
         guard error.number == ERANGE, capacity < 1 << 20 else { throw error }
         capacity *= 8
       }
     }
+  }
+
+  private static let smallSize = 512
+
+  private func small(
+    _ call: (UnsafeMutableRawPointer?, Int) -> Int
+  ) throws(SystemError) -> [UInt8] {
+    var bytes: [UInt8] = []
+    _ = try SystemError.check(.readAttributes, name) {
+      unsafe withUnsafeTemporaryAllocation(byteCount: Self.smallSize, alignment: 8) { buffer in
+        let count = unsafe call(buffer.baseAddress, buffer.count)
+        if count > 0 { bytes = unsafe Array(buffer.prefix(count)) }
+        return count
+      }
+    }
+    return bytes
   }
 }
 

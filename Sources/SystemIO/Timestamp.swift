@@ -15,9 +15,11 @@ public struct Timestamp: Hashable, Comparable, Sendable {
     (left.seconds, left.nanoseconds) < (right.seconds, right.nanoseconds)
   }
 
-  /// Seconds from `earlier` to this moment, with their fraction.
+  /// Seconds from `earlier` to this moment, with their fraction. File systems keep any number of 64
+  /// bits as a time, so that two may lie further apart than such a number tells.
   public func since(_ earlier: Timestamp) -> Double {
-    Double(seconds - earlier.seconds)
+    let (whole, isTooFar) = seconds.subtractingReportingOverflow(earlier.seconds)
+    return (isTooFar ? Double(seconds) - Double(earlier.seconds) : Double(whole))
       + (Double(nanoseconds) - Double(earlier.nanoseconds)) / 1_000_000_000
   }
 }

@@ -239,13 +239,14 @@ import Testing
     let taken: Taken
     init(_ taken: Taken) { self.taken = taken }
     func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
-      taken.digests += blobs.filter { $0.range != nil }.map(\.use.digest)
+      let found = blobs.filter { $0.range != nil }.map(\.use.digest)
+      taken.digests.withLock { $0 += found }
     }
     func miss(_ uses: [BlobUse], _ error: StoreError) {}
   }
 
-  private final class Taken: @unchecked Sendable {
-    var digests: [Digest] = []
+  private final class Taken: Sendable {
+    let digests = Mutex<[Digest]>([])
   }
 
   private func delivered() throws -> [Digest] {
@@ -254,7 +255,7 @@ import Testing
     let makeSink = { @Sendable in Sink(taken) }
     try repository.beginReading().deliver(
       [use], threads: 1, isStopping: { false }, to: makeSink)
-    return taken.digests
+    return taken.digests.withLock { $0 }
   }
 }
 

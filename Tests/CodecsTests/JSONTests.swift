@@ -46,6 +46,34 @@ import Testing
     }
   }
 
+  /// What is not wanted is looked at all the same, and not kept.
+  @Test func onlyWantedMembersAreKept() throws {
+    let text = #"{"a":[1,{"b":2}],"n\u00e9":"\ud83d\ude00","b":{"a":3},"c":null}"#
+    let read = try JSON(parsing: Array(text.utf8), keeping: ["b", "c", "né"])
+    #expect(read == ["né": "😀", "b": ["a": 3], "c": nil])
+    #expect(try JSON(parsing: Array("[1,[2]]".utf8), keeping: []) == [1, [2]])
+    for bad in [
+      #"{"a":[1,}"#, #"{"a":"\ud83d"}"#, #"{"a":01}"#, #"{"a":{"b" 1}}"#, #"{"a":1,"a":2}"#,
+      #"{"a":99999999999999999999}"#,
+    ] {
+      #expect(throws: CodecError.self, "\(bad)") { try JSON(parsing: Array(bad.utf8), keeping: []) }
+    }
+  }
+
+  /// Small values take more memory than text: their number is bounded, kept or not.
+  @Test func valuesAreBounded() throws {
+    let text = Array("{\"a\":[1,[2,3],{\"b\":4}]}".utf8)
+    for wanted: Set<String>? in [nil, []] {
+      #expect(throws: Never.self) {
+        try JSON(parsing: text, limits: .init(values: 8), keeping: wanted)
+      }
+      let error = #expect(throws: CodecError.self) {
+        try JSON(parsing: text, limits: .init(values: 7), keeping: wanted)
+      }
+      #expect(error?.kind == .limit && error?.reason.contains("7 values") == true)
+    }
+  }
+
   @Test func isReadByAnotherReader() throws {
     let foreign = try JSONSerialization.jsonObject(with: Data(sample.compactBytes))
     let object = try #require(foreign as? [String: Any])

@@ -220,6 +220,18 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   }
 
   private static let snapshots = [
+    // 4 MB of text that would take 100 of memory.
+    HostileRow(
+      testDescription: "a snapshot of two million values", refusers: ["snapshots"],
+      words: ["more than 2097152 values"], commands: ["snapshots"]
+    ) {
+      var forged = twoFiles()
+      forged.addSnapshot(forged.addTree([])) {
+        let values = String(repeating: "1,", count: 1 << 21) + "1"
+        return $0.replacing("\"host\":\"host\"", with: "\"host\":\"host\",\"odd\":[\(values)]")
+      }
+      return forged
+    },
     HostileRow(
       testDescription: "a snapshot of version 2",
       refusers: ["check", "check --read-data", "snapshots", "find **", "stats"],
@@ -232,6 +244,6 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
         $0.replacing("\"version\":1", with: "\"version\":2")
       }
       return forged
-    }
+    },
   ]
 }

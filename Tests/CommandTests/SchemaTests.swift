@@ -137,6 +137,13 @@ import Testing
     ("diff", [("diff latest~1 latest --metadata --json --repo repo", 0)]),
     ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
     ("check", [("check --read-data --json --repo repo", 0)]),
+    (
+      "repair-index",
+      [
+        ("repair index --json --repo repo", 0), ("repair index --dry-run --json --repo repo", 0),
+        ("repair index --json --repo nowhere", 10),
+      ]
+    ),
     // What these do to a user's timers is tested where there are some.
     ("schedule-install", [("schedule install --json --frobnicate", 2)]),
     ("schedule-remove", [("schedule remove --json --frobnicate", 2)]),

@@ -58,6 +58,115 @@ import Testing
     try expectBack("flags")
   }
 
+  /// A file or folder that differs in nothing but flags is one that changed, whether it has other
+  /// ones, too few or too many.
+  @Test func aDifferenceInFlagsIsRestored() throws {
+    let stored: [(ByteString, UInt32)] = [
+      ("file", Self.noDump), ("folder", Self.noDump), ("plain", 0), ("open", 0), ("same", 0x40),
+    ]
+    let present: [(ByteString, UInt32)] = [
+      ("file", 0), ("folder", Self.noAccessTimes), ("plain", Self.noDump), ("open", Self.noDump),
+    ]
+    for name: ByteString in ["file", "folder/in it", "plain", "open/in it", "same"] {
+      try rig.folder.write("text", at: ByteString("tree").appending(name))
+    }
+    try setTimes(["file", "folder", "plain", "open", "same"], below: "tree")
+    do {
+      try setFlags(stored, below: "tree")
+    } catch {
+      return skip("flags", error)
+    }
+    let report = try rig.backup()
+    try rig.copy("tree", to: "into")
+    try setFlags(present + [("same", 0x40)], below: "into")
+    let file = try rig.folder.folder.folder("into").status("same").identity
+    let plan = try rig.plan(report, into: "into", .ifChanged)
+    #expect(plan.replaces.entries == 4, "\(plan.replaces)")
+    #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try rig.records("into") == rig.records("tree"))
+    #expect(try rig.folder.folder.folder("into").status("same").identity == file)
+    #expect(try rig.plan(report, into: "into", .ifChanged).replaces.entries == 0)
+  }
+
+  private func setTimes(_ names: [ByteString], below top: ByteString) throws {
+    for name in names { try rig.setTime(top.appending(name), 5) }
+  }
+
+  /// The folder that a restore works in hands no flags of its own on to what is restored.
+  @Test func flagsOfTheTargetAreNotHandedOn() throws {
+    try rig.folder.write("text", at: "tree/folder/file")
+    let report = try rig.backup()
+    do {
+      _ = try Folder.make(path: rig.folder.path("into"))
+      try setFlags([("into", Self.noDump | Self.noAccessTimes)], below: "")
+    } catch {
+      return skip("flags", error)
+    }
+    #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
+    #expect(try rig.records("into") == rig.records("tree"))
+  }
+
+  /// Each thing in which a file that is there can differ from the stored one, and nothing else.
+  @Test(arguments: [
+    "chmod 600", "chown 12345", "chgrp 12345", "setfattr -n user.more -v x",
+    "setfattr -x user.mark", "setfattr -n user.mark -v other", "touch -d @1000000006",
+    "setfattr -n system.posix_acl_access -v \(Self.accessList)", "chmod u+s",
+  ]) func eachDifferenceIsRestored(_ change: String) throws {
+    if Host.userID != 0, change.hasPrefix("ch"), change.contains("12345") { return }
+    for name: ByteString in ["tree/file", "tree/folder/other"] {
+      try rig.folder.write("text", at: name)
+    }
+    try shell("setfattr -n user.mark -v mark tree/file tree/folder")
+    try setTimes(["file", "folder"], below: "tree")
+    let report = try rig.backup()
+    for name in ["file", "folder"] {
+      try rig.copy("tree", to: "into")
+      try shell("\(change) into/\(name)")
+      if !change.hasPrefix("touch") { try setTimes([ByteString(name)], below: "into") }
+      #expect(try rig.records("into") != rig.records("tree"), "\(change) of a \(name)")
+      let plan = try rig.plan(report, into: "into", .ifChanged)
+      #expect(plan.replaces.entries == 1, "\(change) of a \(name)")
+      #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
+      #expect(try rig.records("into") == rig.records("tree"), "\(change) of a \(name)")
+      try rig.folder.folder.removeTree("into")
+    }
+  }
+
+  /// `u::rwx,u:1234:r-x,g::r-x,m::r-x,o::---`, as setfattr(1) takes bytes.
+  private static let accessList = "0sAgAAAAEABwD/////AgAFANIEAAAEAAUA/////xAABQD/////IAAAAP////8="
+
+  /// Sizes whose sum is beyond 64 bits, and times at the ends of theirs, as file systems have them.
+  @Test func theLargestNumbersComeBack() throws {
+    let rig = try Rig(inMemory: true)
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for name: ByteString in ["a", "b", "c"] {
+      do {
+        let file = try tree.create(name, permissions: 0o644)
+        try file.truncate(to: UInt64(Int64.max))
+      } catch { return skip("files of 8 EiB", error) }
+    }
+    for (name, seconds) in [("first", Int64.min), ("last", .max)] {
+      try rig.folder.write(name, at: ByteString("tree/\(name)"))
+      try tree.setModified(Timestamp(seconds: seconds), of: ByteString(name))
+    }
+    let found = { () throws in
+      try ["a", "b", "c", "first", "last"].map { name in try tree.status(ByteString(name)) }
+    }
+    let report = try rig.backup()
+    #expect(report.isComplete && report.bytes == .max, "\(report.warnings) \(report.bytes)")
+    #expect(try rig.restore(report).isComplete)
+    let back = try Folder.open(path: rig.folder.path("back"))
+    for (name, wanted) in zip(["a", "b", "c", "first", "last"], try found()) {
+      let status = try back.status(ByteString(name))
+      #expect(status.size == wanted.size && status.modified == wanted.modified, "\(name)")
+    }
+  }
+
+  private func shell(_ command: String) throws {
+    let outcome = try Program.run("/bin/sh", ["-c", command], in: rig.folder.url)
+    if outcome.code != 0 { throw Program.Failure(description: outcome.errors) }
+  }
+
   /// What may not be changed in the target is named, and stays; all else is restored.
   @Test func whatIsImmutableInTheTargetIsNamed() throws {
     for name: ByteString in ["tree/a", "tree/b", "tree/c"] {

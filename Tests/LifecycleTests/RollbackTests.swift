@@ -206,9 +206,7 @@ import Testing
         do { _ = try rig.carryOut(plan, from: reader) } catch let failure { error = failure }
       }
       let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
-      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
-        #expect(operation.failed.isEmpty, "\(what)")
-      }
+      _ = try rig.recover(what)
       let found = try rig.contents().mapValues(\.text)
       let isBack = found["apps/org.example.one/bundle/Example.app/Example"] == "old program"
       states.insert(isBack)

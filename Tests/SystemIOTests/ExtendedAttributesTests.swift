@@ -61,6 +61,19 @@ import Testing
     #expect(try attributes.value(of: names[0]) == [])
   }
 
+  /// A list and a value of usual sizes are one call each.
+  @Test func whatIsShortIsAskedForOnce() throws {
+    try temporary.write("x", at: "f")
+    let attributes = temporary.folder.attributes(of: "f")
+    try attributes.set("user.a", to: [UInt8](repeating: 7, count: 512))
+    let plan = Faults.Plan(failing: [.readAttributes], at: .max, number: 0)
+    let (names, value) = try Faults.inject(plan) { () throws(SystemError) in
+      (try attributes.names(), try attributes.value(of: "user.a"))
+    }
+    #expect(names == ["user.a"] && value == [UInt8](repeating: 7, count: 512))
+    #expect(plan.count == 2)
+  }
+
   @Test func missingAndRemoved() throws {
     try temporary.write("x", at: "f")
     let attributes = temporary.folder.attributes(of: "f")

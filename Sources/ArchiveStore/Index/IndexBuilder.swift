@@ -13,14 +13,15 @@ struct IndexBuilder {
   var records: [BlobRecord] = []
 
   /// The object's bytes. The records' packs are places in `packs`.
-  func encode() -> [UInt8] {
+  consuming func encode() -> [UInt8] {
     var blobs = [Int](repeating: 0, count: IndexLayout.kinds)
     for record in records { blobs[Int(record.kind.rawValue)] += 1 }
     var head = IndexHead(packs: packs, atMost: blobs)
     for record in records { head.count(record) }
     var bytes = head.encode()
     bytes.reserveCapacity(bytes.count + records.count * BlobRecord.size)
-    for record in records.sorted(by: { $0.isIndexed(before: $1) }) { record.encode(into: &bytes) }
+    records.sort { $0.isIndexed(before: $1) }
+    for record in records { record.encode(into: &bytes) }
     return bytes
   }
 

@@ -41,6 +41,8 @@ public struct CheckReport: Sendable, Hashable {
   public var damaged = 0
   public var costs = 0
   public var remarks = 0
+  /// Whether the index is among what is damaged: it can be made anew.
+  public var isIndexDamaged = false
   /// How long it took.
   public var seconds = 0.0
 
@@ -49,7 +51,9 @@ public struct CheckReport: Sendable, Hashable {
 
   mutating func count(_ finding: CheckFinding) {
     switch finding {
-    case .damage: damaged += 1
+    case .damage(let object, _):
+      damaged += 1
+      if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
     case .cost: costs += 1
     case .remark: remarks += 1
     }

@@ -77,8 +77,8 @@ extension RepositoryStatistics {
     snapshots = all.count
     (oldest, newest) = (all.first?.time, all.last?.time)
     for snapshot in all {
-      files += snapshot.totals.files
-      bytes += snapshot.totals.bytes
+      files.addClamping(snapshot.totals.files)
+      bytes.addClamping(snapshot.totals.bytes)
     }
   }
 

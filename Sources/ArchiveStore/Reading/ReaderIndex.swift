@@ -123,5 +123,5 @@ struct ReaderIndex {
 }
 
 extension StoreError {
-  static let indexHint = "'sandboxctl check' says what is damaged"
+  static let indexHint = "'sandboxctl repair index' makes the index anew from the packs"
 }

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
@@ -63,6 +64,21 @@ final class Lease: Sendable {
   /// Saves an object by way of the lease's folder.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
     try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
+  }
+
+  /// Removes an index object by way of the lease, so that nothing is removed once that was taken away:
+  /// what has the same name by then may be another program's. One that is gone already is no matter.
+  func remove(index id: Digest) throws(StoreError) {
+    let aside = path.appending(ByteString("replaced-\(id.hex)"))
+    do {
+      try explained { () throws(StoreError) in
+        try storage.rename(RepositoryLayout.index(id), to: aside)
+      }
+    } catch {
+      guard error.code == .missing else { throw error }
+      return
+    }
+    try storage.remove(aside)
   }
 
   /// Runs a call that needs the lease; where the lease is gone, the error says that.

@@ -28,24 +28,20 @@ extension Repository {
 
   /// Puts the oldest first. A clock that was set back must not hide a source's last snapshot behind
   /// its earlier ones: each counts as begun no earlier than those before it in the sequence.
-  private static func sort(_ snapshots: inout [StoredSnapshot]) {
-    snapshots.sort {
-      ($0.snapshot.sequence, $0.snapshot.time, $0.id)
-        < ($1.snapshot.sequence, $1.snapshot.time, $1.id)
-    }
+  static func sort(_ snapshots: inout [some DatedSnapshot]) {
+    snapshots.sort { ($0.sequence, $0.time, $0.id) < ($1.sequence, $1.time, $1.id) }
     var latest: [Digest: Timestamp] = [:]
-    var aged = snapshots.map { stored -> (time: Timestamp, stored: StoredSnapshot) in
-      let snapshot = stored.snapshot
-      guard snapshot.sequence > 0 else { return (snapshot.time, stored) }
+    var aged = snapshots.map { snapshot in
+      guard snapshot.sequence > 0 else { return (time: snapshot.time, snapshot: snapshot) }
       let time = Swift.max(snapshot.time, latest[snapshot.source] ?? snapshot.time)
       latest[snapshot.source] = time
-      return (time, stored)
+      return (time: time, snapshot: snapshot)
     }
     aged.sort {
-      ($0.time, $0.stored.snapshot.sequence, $0.stored.id)
-        < ($1.time, $1.stored.snapshot.sequence, $1.stored.id)
+      ($0.time, $0.snapshot.sequence, $0.snapshot.id)
+        < ($1.time, $1.snapshot.sequence, $1.snapshot.id)
     }
-    snapshots = aged.map(\.stored)
+    snapshots = aged.map(\.snapshot)
   }
 
   /// Reads one snapshot, and refuses that of another repository.

@@ -4,6 +4,12 @@ internal import SystemIO
 extension StoredSnapshot {
   /// Reads a stored snapshot whose bytes are held against its id first.
   init(id: SnapshotID, bytes: [UInt8]) throws(StoreError) {
+    let line = try Self.line(of: bytes, id: id)
+    self.init(id: id, snapshot: try Snapshot(line: line, object: "snapshots/\(id.hex).json"))
+  }
+
+  /// Line 1 of bytes that are held against their id.
+  static func line(of bytes: [UInt8], id: SnapshotID) throws(StoreError) -> [UInt8] {
     let object = "snapshots/\(id.hex).json"
     guard Blake2b.hash(bytes) == id else {
       throw .damaged(object, "its bytes are not those that its name was made of")
@@ -11,7 +17,7 @@ extension StoredSnapshot {
     guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else {
       throw .damaged(object, "its first line does not end")
     }
-    self.init(id: id, snapshot: try Snapshot(line: Array(bytes[..<end]), object: object))
+    return Array(bytes[..<end])
   }
 }
 
@@ -26,15 +32,8 @@ extension Snapshot {
 
   /// Reads line 1.
   init(line: [UInt8], object: String) throws(StoreError) {
-    let json: JSON
-    do {
-      json = try JSON(parsing: line, limits: .init(bytes: FormatLimit.snapshot, depth: 16))
-    } catch { throw .damaged(object, error.description) }
-    let fields = JSONFields(json: json, object: object)
-    try Self.requireVersion(fields)
-    guard let time = Timestamp(rfc3339: try fields.string("time")) else {
-      throw fields.fault("time", "a time of RFC 3339")
-    }
+    let fields = try Self.fields(line, object: object)
+    let time = try Self.time(fields)
     let policy = try fields.fields("policy")
     self.init(
       repository: try fields.digest("repository"), source: try fields.digest("source"),
@@ -45,7 +44,29 @@ extension Snapshot {
       policy: PolicyRecord(name: try policy.string("name"), digest: try policy.digest("digest")),
       tree: TreeReference(try fields.digest("tree")), program: try fields.string("program"))
     try readRest(fields)
-    unknown = (json.members ?? []).filter { !Self.known.contains($0.name) }
+    unknown = (fields.json.members ?? []).filter { !Self.known.contains($0.name) }
+  }
+
+  /// The members of line 1, all or those that are wanted, of a version that is known.
+  static func fields(
+    _ line: [UInt8], object: String, keeping wanted: Set<String>? = nil
+  ) throws(StoreError) -> JSONFields {
+    let limits = JSON.Limits(
+      bytes: FormatLimit.snapshot, depth: 16, values: FormatLimit.snapshotValues)
+    let json: JSON
+    do {
+      json = try JSON(parsing: line, limits: limits, keeping: wanted)
+    } catch { throw .damaged(object, error.description) }
+    let fields = JSONFields(json: json, object: object)
+    try requireVersion(fields)
+    return fields
+  }
+
+  static func time(_ fields: JSONFields) throws(StoreError) -> Timestamp {
+    guard let time = Timestamp(rfc3339: try fields.string("time")) else {
+      throw fields.fault("time", "a time of RFC 3339")
+    }
+    return time
   }
 
   private static func requireVersion(_ fields: JSONFields) throws(StoreError) {
@@ -93,7 +114,7 @@ extension Snapshot {
 }
 
 extension Scope {
-  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+  init(_ fields: JSONFields) throws(StoreError) {
     switch try fields.string("kind") {
     case "device": self = .device
     case "apps": self = .apps(try fields.strings("apps"))

@@ -4,7 +4,7 @@ extension Timestamp {
   /// The moment in UTC as RFC 3339 has it, with nanoseconds where there are any.
   public var rfc3339: String {
     let days = Self.divide(seconds, by: 86_400)
-    let second = seconds - days * 86_400
+    let second = (seconds % 86_400 + 86_400) % 86_400
     let date = Self.date(days: days)
     let time = [second / 3600, second / 60 % 60, second % 60].map { Self.padded($0, 2) }
     let year = Self.padded(date.year, 4)
@@ -55,7 +55,7 @@ extension Timestamp {
   }
 
   private static func divide(_ value: Int64, by divisor: Int64) -> Int64 {
-    (value >= 0 ? value : value - divisor + 1) / divisor
+    value / divisor - (value % divisor < 0 ? 1 : 0)
   }
 
   private static func padded(_ value: Int64, _ width: Int) -> String {

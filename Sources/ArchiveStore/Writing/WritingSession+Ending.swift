@@ -33,11 +33,23 @@ extension WritingSession {
         snapshot.totals.stored = packs.counts.bytes
         let bytes = snapshot.encode()
         let id = Blake2b.hash(bytes)
+        try requireReadable(bytes, id)
         try lease.save(bytes, as: RepositoryLayout.snapshot(id))
         mergeIndexes()
         return StoredSnapshot(id: id, snapshot: snapshot)
       }
     }
+  }
+
+  /// A snapshot that nobody could read would be none: what is too large for one, say.
+  private func requireReadable(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
+    let reason: String
+    do {
+      _ = try StoredSnapshot(id: id, bytes: bytes)
+      if bytes.count <= FormatLimit.snapshot { return }
+      reason = "it would have \(bytes.count) bytes, more than \(FormatLimit.snapshot)"
+    } catch { reason = "it could not be read again: \(error.reason)" }
+    throw .invalid("the snapshot in \(repository.place)", reason)
   }
 
   /// Closes the open packs, then writes an index object for all that have none.
@@ -57,10 +69,10 @@ extension WritingSession {
     let numbers = Set(finished.map { UInt32($0.number) })
     let places = Dictionary(
       uniqueKeysWithValues: finished.enumerated().map { (UInt32($1.number), UInt32($0)) })
-    let records = known.records(ofPacks: numbers).map { record in
-      var record = record
-      record.pack = places[record.pack] ?? record.pack
-      return record
+    // In place: there may be as many as a backup has small files.
+    var records = known.records(ofPacks: numbers)
+    for number in records.indices {
+      records[number].pack = places[records[number].pack] ?? records[number].pack
     }
     let bytes = IndexBuilder(packs: finished.map(\.pack), records: records).encode()
     let id = Blake2b.hash(bytes)

@@ -46,7 +46,7 @@ extension WritingSession {
       let old = Set(objects.map(\.id)).subtracting([merged.id])
       guard try right.isHeld() else { break }
       known.replace(old, by: merged)
-      for id in old { try remove(id) }
+      for id in old { try lease.remove(index: id) }
       ids.subtract(old)
       ids.insert(merged.id)
     }
@@ -95,21 +95,6 @@ extension WritingSession {
     }
     let listed = try RepositoryListing.packs(storage)
     return { listed.contains($0) }
-  }
-
-  /// Removes an object by way of the lease, so that nothing is removed once that was taken away: what
-  /// has the same name by then may be another program's. One that is gone already is no matter.
-  private func remove(_ id: Digest) throws(StoreError) {
-    let aside = lease.path.appending(ByteString("replaced-\(id.hex)"))
-    do {
-      try lease.explained { () throws(StoreError) in
-        try storage.rename(RepositoryLayout.index(id), to: aside)
-      }
-    } catch {
-      guard error.code == .missing else { throw error }
-      return
-    }
-    try storage.remove(aside)
   }
 }
 

@@ -22,8 +22,8 @@ extension BackupOperation {
     snapshot.classes = plan.scans.flatMap(\.classRuns)
     (snapshot.users, snapshot.groups) = nameTables()
     snapshot.leftOut = plan.leftOut
-    snapshot.unreadable = report.unreadable.map { PathNote(path: $0.path, note: $0.remark) }
-    snapshot.warnings = report.warnings.map { PathNote(path: $0.path, note: $0.remark) }
+    snapshot.unreadable = NoteBound.keep(report.unreadable)
+    snapshot.warnings = NoteBound.keep(report.warnings)
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
     }

@@ -78,7 +78,8 @@ public struct BackupOperation {
     guard let space = try repository.storage.space() else { return }
     let stored = state.containers.isEmpty ? earlier?.snapshot.totals.bytes ?? 0 : 0
     try check.require(
-      space, keepFree: request.keepFree, stored: stored, place: repository.place)
+      space, keepFree: request.keepFree, stored: stored,
+      afterwards: request.neededAfterwards, place: repository.place)
   }
 
   /// Reads; when that is interrupted, what is done is made good for the next run.
@@ -130,11 +131,8 @@ public struct BackupOperation {
 
   /// The source's last snapshot of the same scope, and how many the source has had.
   private func earlier() throws(StoreError) -> EarlierSnapshot {
-    let source = source
-    let all = try repository.snapshots().snapshots.filter { $0.snapshot.source == source }
-    return EarlierSnapshot(
-      stored: all.last { $0.snapshot.scope == request.scope },
-      sequence: all.map(\.snapshot.sequence).max() ?? 0)
+    let history = try repository.history(of: source, scope: request.scope)
+    return EarlierSnapshot(stored: history.last, sequence: history.sequence)
   }
 
   /// Writes the snapshot, and then the state that belongs to it.

@@ -81,18 +81,18 @@ public struct BackupReport: Sendable {
       guard entry.status.kind == .file else { continue }
       let size = findings.sizes.isEmpty ? nil : findings.sizes[tree.id(index)]
       files += 1
-      bytes += size ?? entry.status.size
+      bytes.addClamping(size ?? entry.status.size)
       total.files += 1
-      total.bytes += size ?? entry.status.size
+      total.bytes.addClamping(size ?? entry.status.size)
     }
     if !total.name.isEmpty { totals[last] = total }
     for extra in findings.extras where extra.owner.container == tree.number {
       let dataClass = tree.scan.entries[Int(extra.owner.index)].verdicts.keep.dataClass
       entries += 1
       files += 1
-      bytes += extra.size
+      bytes.addClamping(extra.size)
       totals[dataClass]?.files += 1
-      totals[dataClass]?.bytes += extra.size
+      totals[dataClass]?.bytes.addClamping(extra.size)
     }
   }
 }

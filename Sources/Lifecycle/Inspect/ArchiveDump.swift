@@ -5,25 +5,34 @@ public import SystemIO
 /// Gives what a snapshot holds as a POSIX archive, in the order of the tree.
 ///
 /// A file is read whole and verified before its member begins, so what is damaged is left out and
-/// named and never half there. Hard links are links to their first name in the archive.
+/// named and never half there. What is left out is told at once and not kept: there may be more of it
+/// than memory holds. Hard links are links to their first name in the archive.
 public struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
+  private let tell: (LeftOut, PathRemark) -> Void
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
   private var firstNames: [ByteString: ByteString] = [:]
-  /// What is damaged, and so is not in the archive.
-  public private(set) var damaged: [PathRemark] = []
-  /// What an archive has no members for.
-  public private(set) var unfit: [PathRemark] = []
+  /// How much is damaged, and so is not in the archive.
+  public private(set) var damaged = 0
 
-  /// Prepares an archive that goes to `sink`, piece by piece.
+  /// Why something is not in the archive.
+  public enum LeftOut: Sendable {
+    case damaged
+    /// An archive has no members of its kind.
+    case unfit
+  }
+
+  /// Prepares an archive that goes to `sink`, piece by piece; `tell` gets what is left out.
   public init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
-    to sink: @escaping (Span<UInt8>) throws -> Void
+    to sink: @escaping (Span<UInt8>) throws -> Void,
+    leavingOut tell: @escaping (LeftOut, PathRemark) -> Void
   ) {
     self.reader = reader
     self.sink = sink
+    self.tell = tell
     users = Self.table(snapshot.snapshot.users)
     groups = Self.table(snapshot.snapshot.groups)
   }
@@ -47,7 +56,7 @@ public struct ArchiveDump {
   public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
     do {
       guard var member = try member(entry, path) else {
-        unfit.append(PathRemark(path: path, remark: "an archive cannot hold a socket"))
+        tell(.unfit, PathRemark(path: path, remark: "an archive cannot hold a socket"))
         return
       }
       if let group = entry.linkGroup {
@@ -74,7 +83,8 @@ public struct ArchiveDump {
   private func give(_ bytes: [UInt8]) throws { try sink(bytes.span) }
 
   private mutating func note(_ path: ByteString, _ error: StoreError) {
-    damaged.append(PathRemark(path: path, remark: error.reason))
+    damaged += 1
+    tell(.damaged, PathRemark(path: path, remark: error.reason))
   }
 
   private func member(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {

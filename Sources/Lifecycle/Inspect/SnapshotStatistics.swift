@@ -5,8 +5,8 @@ public import SystemIO
 public struct SnapshotStatistics: Sendable {
   /// By owner, then class, both in the order of their bytes.
   public private(set) var rows: [Row] = []
-  /// Folders that cannot be read; what they hold is not counted.
-  public private(set) var damaged: [PathRemark] = []
+  /// How many folders cannot be read; what they hold is not counted.
+  public private(set) var damaged = 0
 
   /// What one owner has of one class.
   public struct Row: Sendable, Hashable {
@@ -18,13 +18,18 @@ public struct SnapshotStatistics: Sendable {
     public fileprivate(set) var bytes: UInt64 = 0
   }
 
-  /// Walks a snapshot and counts.
-  public init(of stored: StoredSnapshot, from reader: RepositoryReader) throws {
+  /// Walks a snapshot and counts; tells each folder that cannot be read, and does not keep it: there
+  /// may be more than memory holds.
+  public init(
+    of stored: StoredSnapshot, from reader: RepositoryReader, unreadable tell: (PathRemark) -> Void
+  ) throws {
     var count = Count(stored.snapshot.classes)
     try reader.walkPastDamage(stored.snapshot.tree) { path, finding in
       switch finding {
       case .entry(let entry): count.add(entry, at: path)
-      case .damage(let error): damaged.append(PathRemark(path: path, remark: error.reason))
+      case .damage(let error):
+        damaged += 1
+        tell(PathRemark(path: path, remark: error.reason))
       }
       return .enter
     }
@@ -59,7 +64,7 @@ public struct SnapshotStatistics: Sendable {
       let key = Key(owner: owner, dataClass: dataClass)
       var row = rows[key] ?? Row(owner: owner, dataClass: dataClass)
       row.files += 1
-      row.bytes += content.size
+      row.bytes.addClamping(content.size)
       rows[key] = row
     }
   }

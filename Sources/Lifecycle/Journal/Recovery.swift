@@ -59,6 +59,7 @@ public struct Recovery {
       case .returning: try TakingBack(record, root: device.root).run(&outcome, isGoingOn: true)
       }
       try removeStaged(record)
+      if record.isWhole { removeEmpty(of: record, outcome) }
       try folder.remove(OperationJournal.file(record.id))
       try folder.sync()
       try? folder.remove(OperationJournal.lock(record.id))
@@ -124,6 +125,18 @@ public struct Recovery {
       do throws(SystemError) {
         try StagingFolder.removeAbandoned(in: Folder.open(path: place))
       } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Removes what an operation on an app has of folders in which nothing is: in the safe harbor, and in the
+  /// trash where it was taken back.
+  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
+    if !outcome.isFinished { Trash(of: device.root).removeEmpty(record.id) }
+    for subject in record.subjects where subject.components.first == "apps" {
+      guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
+        continue
+      }
+      SafeHarbor.removeEmpty(of: name.identifier, root: device.root)
     }
   }
 

@@ -41,6 +41,23 @@ struct Comparison {
     }
     return try isSame(
       entry.attributes, name.map { folder.attributes(of: $0) } ?? folder.attributes)
+      && hasSameFlags(entry, in: folder, name)
+  }
+
+  /// Asked last, because it opens the file. What cannot be opened, or has no flags, counts as having
+  /// those that are stored.
+  private func hasSameFlags(
+    _ entry: TreeEntry, in folder: borrowing Folder, _ name: ByteString?
+  ) throws -> Bool {
+    let present: UInt32?
+    switch (entry.node, name) {
+    case (.file, let name?): present = try? folder.file(name).flags()
+    case (.directory, let name?): present = try? folder.folder(name).flags()
+    case (.directory, nil): present = try folder.flags()
+    default: return true
+    }
+    guard let present else { return true }
+    return (present ^ entry.flags) & FileFlags.compared == 0
   }
 
   private func isSame(_ stored: [Attribute], _ present: ExtendedAttributes) throws -> Bool {

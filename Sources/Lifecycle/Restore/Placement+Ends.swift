@@ -51,17 +51,21 @@ extension Placement {
     }
   }
 
-  /// Sets the flags, last of all: an immutable file takes neither a name nor a time.
+  /// Sets the flags, last of all: an immutable file takes neither a name nor a time. A folder that was
+  /// there may have some that are not stored.
   mutating func setFlags() {
     for number in plan.tree.entries.indices.reversed() {
       let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
-      guard flags != 0, entry.action.isWritten, plan.tree.leader(number) == nil,
+      let mayHaveOthers = entry.kind == .directory && entry.isMerged && entry.hasMetadata
+      guard flags != 0 || mayHaveOthers, entry.action.isWritten, plan.tree.leader(number) == nil,
         !run.findings.isUnmade(number)
       else { continue }
       let name = plan.tree.name(number)
       attempt(number) { target throws(SystemError) in
         if entry.kind == .directory {
-          try target.within(number) { folder throws(SystemError) in try folder.setFlags(flags) }
+          try target.within(number) { folder throws(SystemError) in
+            if flags != 0 { try folder.setFlags(flags) } else { try folder.clearFlags() }
+          }
         } else {
           try target.withFolder(of: number) { folder throws(SystemError) in
             try folder.file(name).setFlags(flags)

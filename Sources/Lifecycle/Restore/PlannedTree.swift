@@ -13,6 +13,12 @@ struct PlannedTree: Sendable {
   /// What is put behind the names of what is put aside.
   var asideSuffix: ByteString = ""
 
+  /// Whether another entry may find no room in the tables.
+  var isFull: Bool {
+    let most = Int(UInt32.max) - Int(UInt16.max)
+    return max(entries.count, details.count, pieces.count, names.count) > most
+  }
+
   /// Appends an entry; gives its number. A name is at most 255 bytes by the format.
   mutating func append(
     _ entry: TreeEntry, named name: ByteString, parent: Int?, action: RestoreAction,
@@ -102,6 +108,13 @@ struct PlannedTree: Sendable {
   func pieces(_ number: Int) -> ArraySlice<Piece> {
     let first = Int(entries[number].firstPiece)
     return pieces[first..<(first + Int(entries[number].pieceCount))]
+  }
+
+  /// Bytes of a file's content without its holes, as far as its own pieces tell.
+  func stored(_ number: Int) -> UInt64 {
+    if entries[number].level > 0 { return entries[number].size }
+    return pieces(number).lazy.map { if case .blob(_, let length) = $0 { length } else { 0 } }
+      .clampedSum
   }
 
   /// The first entry after all that is below a folder.

@@ -19,7 +19,7 @@ struct RestoreJudge: ~Copyable {
   }
 
   /// Whether everything comes back as it was stored.
-  private var isIdle: Bool { rules == nil && classes.isIdle }
+  var isIdle: Bool { rules == nil && classes.isIdle }
 
   /// What holds for the entries of the folder that the walk begins with.
   mutating func root() -> RestoreFrame {

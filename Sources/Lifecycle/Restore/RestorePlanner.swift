@@ -47,6 +47,7 @@ struct RestorePlanner: ~Copyable {
   /// Where what looks unchanged has to have the stored bytes.
   var proof: ContentProof?
   let removals: PolicyRemovals
+  private var bound: PlanBound
 
   /// A folder of the snapshot that is being gone through.
   struct OpenFolder {
@@ -70,6 +71,7 @@ struct RestorePlanner: ~Copyable {
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request.rules)
+    bound = PlanBound(plan.place, whole: nil)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
       let folder = try Folder.open(path: plan.place.folder)
@@ -129,6 +131,9 @@ struct RestorePlanner: ~Copyable {
   // MARK: - The walk
 
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
+    let isWhole = judge.isIdle && plan.request.overwrite == nil
+    bound = PlanBound(
+      plan.place, whole: isWhole ? tree : nil, first: plan.request.firstBound)
     enter(root, pathLength: 0, judge.root())
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
@@ -136,7 +141,9 @@ struct RestorePlanner: ~Copyable {
         if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
         noteDamage(path, error)
         return .skip
-      case .entry(let entry): return try take(entry, at: path)
+      case .entry(let entry):
+        try bound.check(plan.tree, creating: plan.creates.entries, from: reader)
+        return try take(entry, at: path)
       }
     }
     leave(to: -1)

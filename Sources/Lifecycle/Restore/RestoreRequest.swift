@@ -17,6 +17,8 @@ public struct RestoreRequest: Sendable {
   public var classes: Set<String> = []
   /// What else decides in a restore into a device.
   var rules: RestoreRules?
+  /// At how many entries a plan is first held against the room that there is.
+  var firstBound = PlanBound.first
 
   /// Makes a request.
   public init(
@@ -33,7 +35,8 @@ public struct RestoreRequest: Sendable {
 
 /// Which entries that are there give way to those of the snapshot.
 public enum OverwriteMode: String, Sendable, CaseIterable {
-  /// Those that differ in kind, size, time, mode, owner, attributes, or in what a link points to.
+  /// Those that differ in kind, size, time, mode, owner, attributes, flags, or in what a link points
+  /// to.
   case ifChanged = "if-changed"
   /// Those whose time of modification is before the snapshot's.
   case ifNewer = "if-newer"

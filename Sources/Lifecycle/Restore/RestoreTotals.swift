@@ -20,7 +20,7 @@ public struct RestoreTotals: Sendable, Hashable {
     switch kind {
     case .file:
       files += 1
-      bytes += size
+      bytes.addClamping(size)
     case .directory: folders += 1
     case .symlink: links += 1
     case .fifo, .socket, .characterDevice, .blockDevice: specials += 1
@@ -32,7 +32,7 @@ public struct RestoreTotals: Sendable, Hashable {
     folders -= other.folders
     links -= other.links
     specials -= other.specials
-    bytes -= other.bytes
+    bytes -= Swift.min(bytes, other.bytes)
   }
 
   /// Adds others to these.
@@ -41,6 +41,6 @@ public struct RestoreTotals: Sendable, Hashable {
     folders += other.folders
     links += other.links
     specials += other.specials
-    bytes += other.bytes
+    bytes.addClamping(other.bytes)
   }
 }

@@ -74,13 +74,14 @@ struct StagingFolder: ~Copyable {
     }
   }
 
-  /// Takes away what it inherited: an ACL that its files would get, and a group.
+  /// Takes away what it inherited and would hand on: an ACL, a group, and flags.
   private static func close(_ folder: borrowing Folder) throws(SystemError) {
     for name in try folder.attributes.names() where name.isAccessList {
       try folder.attributes.remove(name)
     }
     try folder.setOwner(user: .max, group: Host.groupID)
     try folder.setPermissions(0o700)
+    try? folder.clearFlags()
   }
 
   private static func probe(_ folder: borrowing Folder) throws(SystemError) -> FileStatus {

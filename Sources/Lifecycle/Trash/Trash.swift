@@ -120,6 +120,34 @@ public struct Trash: Sendable {
     }
   }
 
+  /// Removes the folder of an operation that was taken back, where nothing was put there: else it would be
+  /// listed, and without a note it would stay for good.
+  func removeEmpty(_ id: String) {
+    let item = (try? unmeasured())?.first { $0.id == ByteString(id) }
+    guard let item, item.folders.allSatisfy(Self.isEmpty) else { return }
+    try? remove(item)
+  }
+
+  private static func isEmpty(_ path: ByteString) -> Bool {
+    do throws(SystemError) {
+      return try holdsNothing(Folder.open(path: path)) { name in
+        name == TrashNote.file || AtomicFile.isTemporary(name) || TrashPlace.isProbe(name)
+      }
+    } catch { return error.isMissing }
+  }
+
+  /// Whether there are only folders below a folder, and in itself what is the program's own.
+  private static func holdsNothing(
+    _ folder: borrowing Folder, but isOwn: (ByteString) -> Bool
+  ) throws(SystemError) -> Bool {
+    for name in try folder.names() where !isOwn(name) {
+      guard try folder.statusIfPresent(name)?.kind == .directory,
+        try holdsNothing(folder.folder(name), but: { _ in false })
+      else { return false }
+    }
+    return true
+  }
+
   /// Removes what of these apps, groups and folders is older than a day.
   ///
   /// What cannot be removed stays for the next time: what was just done is done all the same.

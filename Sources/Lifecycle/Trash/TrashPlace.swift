@@ -51,11 +51,17 @@ final class TrashPlace {
     }
   }
 
+  /// One of the program's own names, so that nobody takes what a kill leaves for something of an app.
+  private static let probePrefix = ".sandboxctl-restore-probe-"
+
+  /// Whether a name in an operation's folder is one that was only to try whether it can be moved there.
+  static func isProbe(_ name: ByteString) -> Bool { name.bytes.starts(with: probePrefix.utf8) }
+
   /// Whether what is in one folder can be moved to another: on one volume, and through one mount of it.
   static func canMove(
     from probe: borrowing Folder, to folder: borrowing Folder
   ) throws(SystemError) -> Bool {
-    let name = ByteString("probe-" + Host.randomHex(bytes: 8))
+    let name = ByteString(probePrefix + Host.randomHex(bytes: 8))
     try probe.create(name, permissions: 0o600).close()
     do throws(SystemError) {
       try probe.rename(name, to: name, in: folder)

@@ -53,9 +53,9 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-    try DeviceSpace(plan).require(
-      "\(plan.request.change.verb) '\(plan.request.app)' in",
-      hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
+    let room = DeviceSpace(plan)
+    try room.require(
+      "\(plan.request.change.verb) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
@@ -64,7 +64,7 @@ public struct AppChangeOperation {
     var report = AppChangeReport()
     let exchange = AppExchange(plan, journal)
     do {
-      report.saved = try save()
+      report.saved = try save(leaving: room)
       exchange.saved = report.saved?.id.hex
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
@@ -73,6 +73,8 @@ public struct AppChangeOperation {
     } catch {
       // Nothing was moved: what was staged goes, or 'recover' removes it.
       exchange.abandon()
+      Trash(of: root).removeEmpty(journal.record.id)
+      SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
       try? journal.end()
       throw Self.told(error)
     }
@@ -118,7 +120,8 @@ public struct AppChangeOperation {
       hint: "close the app and try again, or add '--force'")
   }
 
-  private func save() throws -> StoredSnapshot? {
+  /// Makes the snapshot; where it shares a volume with the device what comes has to find room beside it.
+  private func save(leaving room: DeviceSpace) throws -> StoredSnapshot? {
     guard plan.makesSnapshot else { return nil }
     let change = plan.request.change
     guard let repository else {
@@ -127,6 +130,10 @@ public struct AppChangeOperation {
         "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
           + "what is there",
         hint: "name one with '--repo', or go without one with '--no-snapshot'")
+    }
+    var saving = saving
+    if let volume = try repository.storage.space()?.device {
+      saving.neededAfterwards = room.bytes(on: volume)
     }
     let apps = plan.request.app.bytes.utf8.map { [$0] } ?? []
     return try SafetySnapshot(

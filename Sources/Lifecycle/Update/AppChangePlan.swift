@@ -138,6 +138,8 @@ public struct Refusal: Sendable, Hashable {
     case newerData = "newer-data"
     /// The layout has no apps.
     case layout
+    /// A volume of the device has too little room for what comes.
+    case noRoom = "no-room"
   }
 }
 

@@ -6,13 +6,13 @@ internal import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
-  /// The plan as `--dry-run --json` tells it.
-  var json: JSON {
-    .object(head + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
+  /// The plan as `--dry-run --json` tells it, with all that forbids it.
+  func json(_ refusals: [Refusal]) -> JSON {
+    .object(head(refusals) + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
   }
 
   /// What the plan and the report tell.
-  fileprivate var head: [JSON.Member] {
+  fileprivate func head(_ refusals: [Refusal]) -> [JSON.Member] {
     [
       JSON.Member("operation", .string(request.change.rawValue)),
       JSON.Member("device", .string(device.identity.description)),
@@ -60,9 +60,7 @@ extension AppChangeReport {
   /// The report as `--json` tells it.
   func json(_ plan: AppChangePlan) -> JSON {
     .object(
-      plan.head + [
-        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
-        JSON.Member("trash", trash.map { .string($0) } ?? .null),
+      plan.head([]) + JSON.kept(saved, trash: trash) + [
         JSON.Member("unplanned", .array(unplanned.map(\.json))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("written_entries", .integer(Int64(written.entries))),

@@ -16,8 +16,8 @@ struct AppChangeText {
     (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
   }
 
-  /// Says what would be done.
-  func tell() throws {
+  /// Says what would be done, and what forbids it.
+  func tell(_ refusals: [Refusal]) throws {
     try head()
     try containers()
     try sums(isDone: false)
@@ -26,7 +26,7 @@ struct AppChangeText {
         plan.request.isForced ? "'--force' goes on all the same" : "without '--force' it is refused"
       console.warning("\(process.text): \(end)")
     }
-    for refusal in plan.refusals {
+    for refusal in refusals {
       let hint = refusal.hint.map { "; \($0)" } ?? ""
       console.warning("it would be refused: \(refusal.reason)\(hint)")
     }

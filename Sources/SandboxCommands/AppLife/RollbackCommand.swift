@@ -5,7 +5,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// `sandboxctl rollback APP --root DIR`: goes back to the version before the last update.
-struct RollbackCommand: SandboxCommand {
+struct RollbackCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "rollback",
@@ -31,10 +31,7 @@ struct RollbackCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
-  var app: String
+  @OptionGroup var named: AppArgument
 
   @Option(
     help: ArgumentHelp(
@@ -45,7 +42,12 @@ struct RollbackCommand: SandboxCommand {
   @Flag(help: "Take the groups of the app along, too, that other apps share.")
   var withGroups = false
 
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   private static func choice(_ word: String) throws -> DataChoice {
     guard let choice = DataChoice(rawValue: word) else {
@@ -55,15 +57,15 @@ struct RollbackCommand: SandboxCommand {
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    let run = try AppChangeRun(options, console)
+    let run = try AppChangeRun(self, console)
     var request = AppChangeRequest(
-      .rollback, of: try run.device.app(ByteString(app)).identifier)
+      .rollback, of: try named.find(on: run.device))
     (request.data, request.withGroups) = (data, withGroups)
-    let repository = try run.repository ?? AppChangeRun.open(options.repository)
-    let reader = try repository?.repository.beginReading()
-    let stored = try repository.flatMap { repository in
+    let opened = try run.repository ?? AppChangeRun.open(repository)
+    let reader = try opened?.repository.beginReading()
+    let stored = try opened.flatMap { opened in
       AppChangePlan.stateBefore(
-        request.app, on: run.device, among: try repository.repository.snapshots().snapshots)
+        request.app, on: run.device, among: try opened.repository.snapshots().snapshots)
     }
     let plan = try AppChangePlan.rollback(
       run.scan(for: request.app), run.adapted(request), to: stored, from: reader)

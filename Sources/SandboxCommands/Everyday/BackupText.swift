@@ -130,7 +130,7 @@ extension BackupPlan {
     if let largest = left.first {
       let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
       parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
-      let rest = left.dropFirst().reduce(0) { $0 + $1.totals.bytes }
+      let rest = left.dropFirst().lazy.map(\.totals.bytes).clampedSum
       if rest > 0 { parts.append("\(Sizes.text(rest)) more") }
     }
     if let elsewhere = elsewhere(owner.path) { parts.append("on \(elsewhere)") }

@@ -86,8 +86,8 @@ struct DeviceRestoreText {
     }
     if !plan.notHeld.isEmpty {
       let sums = plan.notHeld.reduce(into: (files: 0, bytes: UInt64(0))) {
-        $0.files += Int(clamping: $1.files)
-        $0.bytes += $1.bytes
+        $0.files = Int(clamping: UInt64($0.files) &+ $1.files)
+        $0.bytes.addClamping($1.bytes)
       }
       console.note(
         "the snapshot does not hold what its policy left out: \(Sizes.text(sums.bytes)) in "

@@ -23,7 +23,7 @@ struct RestoreCommand: SandboxCommand {
         that is new or an empty folder everything is verified before it appears there, all at once. \
         Into one that holds something it is merged, file by file, each whole: --overwrite says which \
         of the files that are there give way. if-changed: those that differ in kind, size, time, \
-        mode, owner, attributes or in what a link points to; if-newer: those older than in the \
+        mode, owner, attributes, flags or in what a link points to; if-newer: those older than in the \
         snapshot; always: all; never: none. What DIR has and the snapshot lacks stays, but with \
         --delete it goes; even then stay other volumes, the repository, and what the snapshot says \
         it left out or could not read. A folder in the place of a file stays, too, unless it is \

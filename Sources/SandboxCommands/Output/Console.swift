@@ -35,10 +35,11 @@ final class Console {
   /// Says what of a repository is amiss with which the work went on, and what to do about it.
   func warn(of remarks: [StoreError]) {
     for remark in remarks { warning(remark.description) }
-    if let hint = remarks.lazy.compactMap(\.hint).first {
-      say(hint, as: "note", after: "sandboxctl: hint: ")
-    }
+    if let hint = remarks.lazy.compactMap(\.hint).first { self.hint(hint) }
   }
+
+  /// Says what can be done about what was said.
+  func hint(_ text: String) { say(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func say(_ text: String, as name: String, after prefix: String) {
     let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text

@@ -14,8 +14,8 @@ struct DifferenceSummary {
   mutating func count(_ difference: SnapshotDifference) {
     counts[difference.kind, default: 0] += 1
     switch difference.kind {
-    case .added: addedBytes += difference.after?.contentSize ?? 0
-    case .removed: removedBytes += difference.before?.contentSize ?? 0
+    case .added: addedBytes.addClamping(difference.after?.contentSize ?? 0)
+    case .removed: removedBytes.addClamping(difference.before?.contentSize ?? 0)
     case .content, .metadata, .type: break
     }
   }

@@ -9,7 +9,7 @@ extension RepositoryStatistics {
     var table = Table([("", .left), ("", .right), ("", .left)])
     let times = [oldest, newest].compactMap { $0 }.map { Times.text($0) }
     table.add(["snapshots", Sizes.count(snapshots), times.joined(separator: " to ")])
-    table.add(["they hold", Sizes.text(bytes), "in \(Sizes.count(Int(files), "file"))"])
+    table.add(["they hold", Sizes.text(bytes), "in \(Sizes.count(Int(clamping: files), "file"))"])
     table.add([
       "distinct", Sizes.text(data.bytes),
       "in \(Sizes.count(data.count, "blob")): \(Self.text(deduplication)) by deduplication",
@@ -28,7 +28,7 @@ extension RepositoryStatistics {
 
   /// A ratio for a person: `2.8 to 1`.
   private static func text(_ ratio: Double) -> String {
-    let tenths = Int((ratio * 10).rounded())
+    let tenths = Int(min(ratio * 10, 1e15).rounded())
     return "\(Sizes.count(tenths / 10)).\(tenths % 10) to 1"
   }
 
@@ -68,7 +68,7 @@ extension SnapshotStatistics {
     }
     table.add([
       "all", "", Sizes.count(rows.reduce(0) { $0 + $1.files }),
-      Sizes.text(rows.reduce(0) { $0 + $1.bytes }),
+      Sizes.text(rows.lazy.map(\.bytes).clampedSum),
     ])
     return table
   }

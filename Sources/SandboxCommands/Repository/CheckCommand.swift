@@ -57,6 +57,10 @@ struct CheckCommand: SandboxCommand {
     } else if !output.quiet {
       for line in report.lines(reading) { try console.result(line) }
     }
+    if report.isIndexDamaged {
+      console.hint(
+        "'sandboxctl repair index\(repository.suffix)' makes the index anew from the packs")
+    }
     return report.damaged == 0 && report.costs == 0 ? .done : .damaged
   }
 

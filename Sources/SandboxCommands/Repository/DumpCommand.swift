@@ -48,6 +48,7 @@ struct DumpCommand: SandboxCommand {
     let reader = try repository.beginCachedReading()
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
+    let leftOut = { tell($0, $1, console) }
     switch try reader.source(top, in: stored) {
     case .single(let entry) where !tar:
       try tellOfLogs(top, stored, reader, console)
@@ -55,7 +56,7 @@ struct DumpCommand: SandboxCommand {
       return .done
     case .single(let entry):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
       let others = try reader.sidecars(of: top, in: stored)
       for (path, entry) in [(top, entry)] + others {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
@@ -63,7 +64,7 @@ struct DumpCommand: SandboxCommand {
       return try finish(dump, console)
     case .folder(let tree, _):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
       try dump.write(tree)
       return try finish(dump, console)
     }
@@ -96,10 +97,13 @@ struct DumpCommand: SandboxCommand {
     _ dump: ArchiveDump, _ console: Console
   ) throws -> ExitStatus {
     try dump.finish()
-    for remark in dump.damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
-    if !quiet {
-      for remark in dump.unfit { console.note("\(remark.path): \(remark.remark)") }
+    return dump.damaged == 0 ? .done : .damaged
+  }
+
+  private func tell(_ what: ArchiveDump.LeftOut, _ remark: PathRemark, _ console: Console) {
+    switch what {
+    case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
+    case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }
     }
-    return dump.damaged.isEmpty ? .done : .damaged
   }
 }

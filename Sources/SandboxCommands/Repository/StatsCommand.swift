@@ -51,8 +51,7 @@ struct StatsCommand: SandboxCommand {
   ) throws -> ExitStatus {
     let reader = try repository.beginCachedReading()
     defer { console.warn(of: reader.remarks) }
-    let statistics = try SnapshotStatistics(of: stored, from: reader)
-    for remark in statistics.damaged {
+    let statistics = try SnapshotStatistics(of: stored, from: reader) { remark in
       console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")
     }
     if output.json {
@@ -60,6 +59,6 @@ struct StatsCommand: SandboxCommand {
     } else {
       for line in statistics.table.lines { try console.result(line) }
     }
-    return statistics.damaged.isEmpty ? .done : .damaged
+    return statistics.damaged == 0 ? .done : .damaged
   }
 }

@@ -1,0 +1,114 @@
+public import Codecs
+internal import SystemIO
+
+/// Makes the index of a repository whole again from the packs, which say themselves what they hold
+/// (docs/repository-format.md, "Making the index anew").
+///
+/// Nothing is removed before what replaces it is durable and was read again, and nothing at all while
+/// a pack that no index object names cannot be read: then a damaged object may be the last to tell
+/// what is in it. Index objects of a later version, or closed to this user, are never touched.
+public struct IndexRepair {
+  private let repository: Repository
+  private let isDry: Bool
+
+  /// Prepares a repair; a dry one finds out what there is to do, and changes nothing.
+  public init(_ repository: Repository, isDry: Bool = false) {
+    (self.repository, self.isDry) = (repository, isDry)
+  }
+
+  /// What a repair did, or would do.
+  public struct Report: Sendable {
+    /// Packs that no usable index object named, and the blobs in them.
+    public internal(set) var packs = 0
+    public internal(set) var blobs = 0
+    /// The index objects that name them now.
+    public internal(set) var written: [Digest] = []
+    /// Damaged index objects that are gone.
+    public internal(set) var removed: [Digest] = []
+    /// Why index objects stay that cannot be used.
+    public internal(set) var kept: [StoreError] = []
+    /// Packs that no index object names and that do not say either what they hold.
+    public internal(set) var unreadable: [StoreError] = []
+
+    /// Whether there was nothing to do.
+    public var isIdle: Bool { packs == 0 && removed.isEmpty && kept.isEmpty && unreadable.isEmpty }
+  }
+
+  /// Repairs.
+  ///
+  /// - Throws: `StoreError`: `busy` when another program removes objects just now, `leaseLost`.
+  public func run() throws(StoreError) -> Report {
+    let features = repository.settings.features
+    try repository.settings.requireKnown(features.read, for: "read", place: repository.place)
+    if isDry { return try report(try Findings(storage)) }
+    try repository.settings.requireKnown(features.write, for: "write", place: repository.place)
+    try repository.settings.requireKnown(features.prune, for: "prune", place: repository.place)
+    let lease = try Lease(storage)
+    defer { lease.release() }
+    guard let right = try PruneLease(lease) else {
+      throw StoreError(
+        .busy, "repair the index of", storage.place, "another program removes objects from it",
+        hint: "try again when it has ended")
+    }
+    defer { right.release() }
+    let found = try Findings(storage)
+    var report = try report(found)
+    report.written = try found.rescue.objects.map { object throws(StoreError) in
+      guard try right.isHeld() else { throw lost }
+      return try write(object, lease)
+    }
+    let written = Set(report.written)
+    report.removed.removeAll { written.contains($0) }
+    for id in report.removed {
+      guard try right.isHeld() else { throw lost }
+      try lease.remove(index: id)
+    }
+    return report
+  }
+
+  private var storage: any Storage { repository.storage }
+
+  private var lost: StoreError {
+    StoreError(
+      .leaseLost, "finish the work in", storage.place,
+      "its right to remove objects was taken away because it seemed dead for an hour",
+      hint: "run the command again")
+  }
+
+  /// The index as it is, and what it lacks.
+  private struct Findings {
+    let index: LoadedIndex
+    let rescue: PackRescue
+
+    init(_ storage: any Storage) throws(StoreError) {
+      index = try IndexLoading.loadAll(from: storage)
+      rescue = try PackRescue(in: storage, but: index.packs)
+    }
+  }
+
+  private func report(_ found: Findings) throws(StoreError) -> Report {
+    var report = Report()
+    report.packs = found.rescue.packs.count
+    report.blobs = found.rescue.objects.reduce(0) { $0 + $1.blobs }
+    report.unreadable = found.rescue.faults.map {
+      .damaged("\(RepositoryLayout.pack($0.pack))", $0.error.reason)
+    }
+    for (id, error) in found.index.faults {
+      if error.kind != .damaged {
+        report.kept.append(error)
+      } else if report.unreadable.isEmpty {
+        report.removed.append(id)
+      } else {
+        report.kept.append(error)
+      }
+    }
+    return report
+  }
+
+  /// Makes an object durable and reads it again.
+  private func write(_ object: IndexObject, _ lease: Lease) throws(StoreError) -> Digest {
+    guard case .memory(let bytes) = object.bytes else { return object.id }
+    try lease.save(bytes, as: RepositoryLayout.index(object.id))
+    return try IndexLoading.open(object.id, from: storage).id
+  }
+}

@@ -1,0 +1,55 @@
+internal import SystemIO
+
+extension RepositoryReader {
+  /// How many paths there are below a tree. Each distinct tree is read once, however many paths lead
+  /// to it, and costs some 50 bytes of memory: so a small repository that names more paths than any
+  /// disk holds is seen through without going through them.
+  ///
+  /// Trees that are damaged, or lie deeper than trees may, count as empty.
+  public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
+    var counts: [TreeReference: UInt64] = [:]
+    var open = [try countedFolder(root)]
+    while var level = open.popLast() {
+      guard let next = level.below.popLast() else {
+        counts[level.tree] = level.paths
+        continue
+      }
+      if let count = counts[next] {
+        level.paths.addClamping(count)
+        open.append(level)
+      } else {
+        level.below.append(next)
+        open.append(level)
+        if open.count < FormatLimit.depth {
+          open.append(try countedFolder(next))
+        } else {
+          counts[next] = 0
+        }
+      }
+    }
+    return counts[root] ?? 0
+  }
+
+  /// A folder whose entries are counted, and what is below them not yet.
+  private struct CountedFolder {
+    let tree: TreeReference
+    var below: [TreeReference] = []
+    var paths: UInt64 = 0
+  }
+
+  private func countedFolder(_ tree: TreeReference) throws(StoreError) -> CountedFolder {
+    var level = CountedFolder(tree: tree)
+    do {
+      let folder = try openFolder(tree)
+      for number in 0..<folder.pages {
+        for entry in try page(number, of: folder).entries {
+          level.paths.addClamping(1)
+          if case .directory(let below) = entry.node { level.below.append(below) }
+        }
+      }
+    } catch {
+      guard error.kind == .damaged else { throw error }
+    }
+    return level
+  }
+}

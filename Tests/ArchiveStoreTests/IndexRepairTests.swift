@@ -1,0 +1,171 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// The index made anew from the packs.
+@Suite struct IndexRepairTests {
+  private let memory = MemoryStorage()
+  private let storage: WatchedStorage
+  private let repository: Repository
+  private let snapshots: [StoredSnapshot]
+  private let files = [20, 1].enumerated().map { number, count in
+    (0..<count).map {
+      ("\(number)-\($0)", SeededBytes.some(seed: UInt64(100 * number + $0), count: 300))
+    }
+  }
+
+  /// Two backups of such sizes that each has an index object of its own.
+  init() throws {
+    storage = WatchedStorage(memory)
+    repository = try Repository.create(in: storage, program: "test")
+    let repository = repository
+    snapshots = try files.enumerated().map { number, files in
+      try repository.back(up: files, sequence: UInt64(number + 1))
+    }
+  }
+
+  private func indexes() throws -> Set<Digest> { Set(try RepositoryListing.indexes(memory)) }
+
+  private func flip(_ id: Digest) throws {
+    try memory.change(RepositoryLayout.index(id)) { $0[$0.count - 20] ^= 1 }
+  }
+
+  /// All is found by the index alone, and nothing is amiss.
+  private func expectWhole(_ what: String = "") throws {
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(what): \(found.findings)")
+    try expectRead(what) { $0.isEmpty }
+  }
+
+  private func expectRead(_ what: String, _ remarks: ([StoreError]) -> Bool) throws {
+    let reader = try Repository.open(memory).beginReading()
+    for (stored, files) in zip(snapshots, files) {
+      for (name, bytes) in files {
+        #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes, "\(what): \(name)")
+      }
+    }
+    #expect(remarks(reader.remarks), "\(what): \(reader.remarks)")
+  }
+
+  private func repair(dry: Bool = false) throws -> IndexRepair.Report {
+    try IndexRepair(repository, isDry: dry).run()
+  }
+
+  @Test func aWholeIndexStaysAsItIs() throws {
+    let before = try indexes()
+    let report = try repair()
+    #expect(report.isIdle && report.written.isEmpty && before.count == 2)
+    #expect(try indexes() == before)
+    #expect(try memory.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  @Test(arguments: [[0], [1], [0, 1]]) func damagedObjectsAreReplaced(_ numbers: [Int]) throws {
+    let all = try indexes().sorted()
+    let damaged = numbers.map { all[$0] }
+    for id in damaged { try flip(id) }
+    let now = try indexes()
+    storage.state.withLock { $0.events = [] }
+    let dry = try repair(dry: true)
+    #expect(dry.packs == 2 * numbers.count && dry.removed.sorted() == damaged.sorted())
+    #expect(dry.written.isEmpty && dry.unreadable.isEmpty && dry.kept.isEmpty)
+    let changes = storage.state.withLock(\.events).filter { event in
+      ["commit", "rename", "remove", "touch", "start", "folders"].contains { event.hasPrefix($0) }
+    }
+    #expect(try indexes() == now && changes.isEmpty, "\(changes)")
+    let report = try repair()
+    #expect(report.packs == dry.packs && report.blobs == dry.blobs && report.written.count == 1)
+    #expect(Set(report.removed + report.written).isSuperset(of: damaged))
+    #expect(try indexes() == Set(all).subtracting(damaged).union(report.written))
+    try expectWhole("\(numbers)")
+    #expect(try repair().isIdle)
+    #expect(try memory.list(RepositoryLayout.leases).isEmpty)
+    // A writer relies on it again.
+    let session = try repository.beginWriting()
+    #expect(session.contains(BlobID(kind: .data, digest: Blake2b.hash(files[0][3].1))))
+    session.abandon()
+  }
+
+  @Test func allObjectsAreGone() throws {
+    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    try expectRead("before") { $0.count == 1 }
+    let report = try repair()
+    #expect(report.packs == 4 && report.written.count == 1 && report.removed.isEmpty)
+    #expect(report.blobs == 21 + 2)
+    try expectWhole()
+  }
+
+  /// While a pack cannot be read a damaged object may be the last that tells of it: it stays.
+  @Test func nothingIsRemovedBesideAPackThatCannotBeRead() throws {
+    let damaged = try #require(try indexes().first)
+    let object = try IndexLoading.open(damaged, from: memory)
+    let pack = object.pack(0).id
+    try flip(damaged)
+    try memory.change(RepositoryLayout.pack(pack)) { $0.removeLast(9) }
+    let report = try repair()
+    #expect(report.unreadable.map(\.subject) == ["\(RepositoryLayout.pack(pack))"])
+    #expect(report.packs == object.packs - 1 && report.written.count == 1)
+    #expect(report.removed.isEmpty && report.kept.count == 1)
+    #expect(try indexes().contains(damaged))
+  }
+
+  /// What a later version wrote is not for this one to remove.
+  @Test func anObjectOfALaterVersionStays() throws {
+    let path = RepositoryLayout.index(try #require(try indexes().first))
+    var bytes = try memory.load(path, limit: 1 << 20)
+    bytes[8] = 2
+    let newer = Blake2b.hash(bytes)
+    try memory.remove(path)
+    try memory.put(bytes, RepositoryLayout.index(newer))
+    let report = try repair()
+    #expect(report.kept.count == 1 && report.removed.isEmpty && report.written.count == 1)
+    #expect(try indexes().contains(newer))
+    try expectRead("the later one stays") { $0.map(\.code) == [.unsupported] }
+  }
+
+  @Test func anotherProgramHasTheRight() throws {
+    for id in try indexes() { try flip(id) }
+    let right = try #require(try PruneLease(Lease(memory)))
+    let error = storeError { try repair() }
+    #expect(error?.code == .busy && error?.hint != nil)
+    right.release()
+    #expect(try repair().packs == 4)
+  }
+
+  /// Each call fails, once or from then on, as after a kill: what could be read before can be read,
+  /// and the next repair ends the work.
+  @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {
+    let good = try indexes().map { id in
+      (id, try memory.load(RepositoryLayout.index(id), limit: 1 << 20))
+    }
+    let watched = WatchedStorage(memory, passing: WatchedStorage.isFurtherPackFolder)
+    let repository = try Repository.open(watched)
+    var failures = 0
+    for number in 1...200 {
+      for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+      for (id, bytes) in good { try memory.put(bytes, RepositoryLayout.index(id)) }
+      for (id, _) in good { try flip(id) }
+      watched.fail(at: number, staysBroken: staysBroken)
+      let error = storeError { try IndexRepair(repository).run() }
+      if error != nil { failures += 1 }
+      let isOver = !watched.hasFailed
+      watched.fail(at: nil)
+      try expectRead("call \(number)") { _ in true }
+      for name in try memory.list(RepositoryLayout.leases) {
+        let lease = RepositoryLayout.leases.appending(name)
+        for file in try memory.list(lease) { try memory.remove(lease.appending(file)) }
+        try memory.remove(lease)
+      }
+      if error != nil {
+        _ = try self.repair()
+        try expectWhole("call \(number)")
+      }
+      if isOver { break }
+    }
+    #expect(failures > 15 && failures < 200, "\(failures)")
+    try expectWhole()
+  }
+}

@@ -1,0 +1,117 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// A run that ends inside a merge: each call to the system from the merge's first on fails, and all
+/// after it, which leaves on the disk what a kill at that call leaves. `MergeKillTests` kills.
+@Suite struct MergeCrashTests {
+  @Test func atEachCallToTheSystem() throws {
+    let calls = try CrashedMerge.calls()
+    #expect(calls.count > 40, "\(calls)")
+    var (old, both, merged) = (0, 0, 0)
+    for number in calls {
+      let crash = try CrashedMerge()
+      let before = Set(try RepositoryListing.indexes(crash.storage))
+      let plan = Faults.Plan(at: number, number: 5, staysBroken: true)
+      try Faults.inject(plan) { try crash.finish() }
+      #expect(plan.hasFired, "call \(number)")
+      let now = Set(try RepositoryListing.indexes(crash.storage))
+      // The objects that are replaced go only when what replaces them is there.
+      switch (now.isSuperset(of: before), now.count) {
+      case (true, 2): old += 1
+      case (true, 3): both += 1
+      default:
+        merged += 1
+        let found = try IndexLoading.loadAll(from: crash.storage).objects
+        let packs = try RepositoryListing.packs(crash.storage)
+        #expect(found.contains { Set($0.packIDs) == packs }, "call \(number)")
+      }
+      try crash.expectWhole("call \(number)")
+      try crash.expectMergedByTheNext("call \(number)")
+    }
+    #expect(old > 10 && both > 5 && merged > 5, "\(old), \(both), \(merged)")
+  }
+}
+
+/// A repository with a backup, and another one that ends with a merge.
+private struct CrashedMerge {
+  let storage: WatchedStorage
+  private let folder: TestSupport.TemporaryFolder
+  private let repository: Repository
+  private let session: WritingSession
+  private let snapshot: Snapshot
+
+  private static let files = (1...3).map {
+    ("\($0)", SeededBytes.some(seed: UInt64($0), count: 70))
+  }
+
+  init() throws {
+    folder = try TestSupport.TemporaryFolder("merge", inMemory: true)
+    storage = WatchedStorage(try LocalStorage.create(path: folder.path("repo")))
+    repository = try Repository.create(in: storage, program: "test")
+    try repository.back(up: [Self.files[0]], sequence: 1)
+    session = try repository.beginWriting()
+    let content = try session.storeFile(logicalPath: "folders/test/2", bytes: Self.files[1].1)
+    let tree = try session.storeTree([TreeEntry(name: "2", node: .file(content))])
+    snapshot = repository.makeSnapshot(tree, sequence: 2)
+  }
+
+  /// The numbers of the calls, counted from the end of the session, that a merge makes.
+  static func calls() throws -> ClosedRange<Int> {
+    let crash = try CrashedMerge()
+    let plan = Faults.Plan(at: .max, number: 5)
+    let begin = Box()
+    crash.storage.state.withLock { state in
+      state.action = { event in
+        if event == "folders leases" { begin.count.withLock { $0 = plan.count } }
+      }
+    }
+    try Faults.inject(plan) { try crash.finish() }
+    #expect(crash.session.indexRemark == nil)
+    #expect(try RepositoryListing.indexes(crash.storage).count == 1)
+    return (begin.count.withLock { $0 } + 1)...plan.count
+  }
+
+  /// Ends the session. The snapshot is there before the merge begins, so nothing fails.
+  func finish() throws { _ = try session.finish(snapshot) }
+
+  /// All that was backed up is whole, by the index alone.
+  func expectWhole(_ what: String, count: Int = 2) throws {
+    let repository = try Repository.open(LocalStorage(path: folder.path("repo")))
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(what): \(found.findings)")
+    let snapshots = try repository.snapshots().snapshots
+    #expect(snapshots.count == count, "\(what)")
+    let reader = try repository.beginReading()
+    for (stored, file) in zip(snapshots, Self.files) {
+      let bytes = try reader.bytes(at: ByteString(file.0), in: stored)
+      #expect(bytes == file.1, "\(what)")
+    }
+    #expect(reader.remarks.isEmpty, "\(what): \(reader.remarks)")
+  }
+
+  /// The next backup goes on as ever; an hour later the right to remove is free again, but where its
+  /// holder ended before its first sign of life, which is given it then.
+  func expectMergedByTheNext(_ what: String) throws {
+    let prune = try? Folder.open(path: folder.path("repo/leases/prune"))
+    let isAlive = try prune?.statusIfPresent("alive") != nil
+    if isAlive {
+      try prune?.setModified(Timestamp(seconds: Host.now().seconds - 3700), of: "alive")
+    }
+    let isFree = prune == nil || isAlive
+    let repository = try Repository.open(LocalStorage(path: folder.path("repo")))
+    try repository.back(up: [Self.files[2]], sequence: 3)
+    try expectWhole(what, count: 3)
+    let indexes = try RepositoryListing.indexes(repository.storage).count
+    #expect(indexes <= 2 || !isFree, "\(what)")
+  }
+}
+
+/// A number that another closure sets.
+private final class Box: Sendable {
+  let count = Mutex(0)
+}

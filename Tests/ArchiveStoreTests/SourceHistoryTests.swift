@@ -1,0 +1,101 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// What a run finds of the runs before it.
+@Suite struct SourceHistoryTests {
+  private let memory = MemoryStorage()
+  private let repository: Repository
+  private let sources = (0..<3).map { Blake2b.hash([UInt8($0)]) }
+  private let scopes: [Scope] = [.device, .apps(["org.example.a"]), .apps(["org.example.b"])]
+
+  init() throws { repository = try Repository.create(in: memory, program: "test") }
+
+  private func put(_ snapshot: Snapshot) throws -> SnapshotID {
+    let bytes = snapshot.encode()
+    let id = Blake2b.hash(bytes)
+    try memory.put(bytes, RepositoryLayout.snapshot(id))
+    return id
+  }
+
+  private func make(_ source: Int, _ sequence: UInt64, seconds: Int64, scope: Int = 0) -> Snapshot {
+    var snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
+    snapshot.source = sources[source]
+    snapshot.time = Timestamp(seconds: seconds)
+    snapshot.scope = scopes[scope]
+    return snapshot
+  }
+
+  /// The heads alone say what all snapshots, read whole and put in order, would: with clocks that go
+  /// back, equal times, several scopes, and runs of the same number.
+  @Test func itIsWhatTheListingSays() throws {
+    var random = Seeded(4)
+    for _ in 0..<120 {
+      let source = Int.random(in: 0..<3, using: &random)
+      let sequence = UInt64.random(in: 0..<40, using: &random)
+      let seconds = Int64.random(in: 1_793_000_000..<1_793_000_050, using: &random)
+      let scope = Int.random(in: 0..<2, using: &random)
+      _ = try put(make(source, sequence, seconds: seconds, scope: scope))
+    }
+    let all = try repository.snapshots().snapshots
+    for source in sources {
+      let own = all.filter { $0.snapshot.source == source }
+      for scope in scopes {
+        let history = try repository.history(of: source, scope: scope)
+        #expect(history.last == own.last { $0.snapshot.scope == scope })
+        #expect(history.sequence == own.map(\.snapshot.sequence).max())
+      }
+    }
+    let nothing = try repository.history(of: .some, scope: .device)
+    #expect(nothing.last == nil && nothing.sequence == 0)
+  }
+
+  /// One damaged snapshot hides no other, and one whose rest cannot be read is not the last.
+  @Test func whatCannotBeReadIsPassedOver() throws {
+    let first = try put(make(0, 1, seconds: 1_793_000_000))
+    let cut = try put(make(0, 2, seconds: 1_793_000_001))
+    try memory.change(RepositoryLayout.snapshot(cut)) { $0.removeLast(20) }
+    var foreign = make(0, 9, seconds: 1_793_000_002)
+    foreign.repository = .some
+    _ = try put(foreign)
+    #expect(try repository.history(of: sources[0], scope: .device).last?.id == first)
+    #expect(try repository.history(of: sources[0], scope: .device).sequence == 1)
+    // Its head is whole, and another member is none of a snapshot.
+    let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
+    let odd = Array(text.replacing("\"user\":\"user\"", with: "\"user\":5").utf8)
+    try memory.put(odd, RepositoryLayout.snapshot(Blake2b.hash(odd)))
+    let history = try repository.history(of: sources[0], scope: .device)
+    #expect(history.last?.id == first && history.sequence == 3)
+  }
+
+  /// Each snapshot is read once, and the one that is meant once more.
+  @Test func eachIsReadOnce() throws {
+    for number in 1...20 {
+      _ = try put(make(0, UInt64(number), seconds: 1_793_000_000 + Int64(number)))
+    }
+    let watched = WatchedStorage(memory)
+    let opened = try Repository.open(watched)
+    watched.state.withLock { $0.events = [] }
+    #expect(try opened.history(of: sources[0], scope: .device).last?.snapshot.sequence == 20)
+    let events = watched.state.withLock(\.events)
+    #expect(events.count { $0.hasPrefix("load snapshots/") } == 21 && events.count == 22)
+  }
+
+  /// A snapshot that no reader would take is refused before it is stored.
+  @Test func whatCouldNotBeReadAgainIsNotStored() throws {
+    var deep: JSON = 1
+    for _ in 0..<20 { deep = ["a": deep] }
+    let session = try repository.beginWriting()
+    var snapshot = repository.makeSnapshot(try session.storeTree([]))
+    snapshot.unknown = [JSON.Member("deep", deep)]
+    let error = storeError { try session.finish(snapshot) }
+    #expect(
+      error?.code == .invalid && error?.reason.contains("16 levels") == true, "\(error as Any)")
+    #expect(try RepositoryListing.snapshots(memory).isEmpty)
+    #expect(try memory.list(RepositoryLayout.leases).isEmpty)
+  }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A backup that merges index objects, and is killed at each call of the merge that changes the
+/// repository.
+@Suite(.serialized, .enabled(if: Strace.isPermitted)) struct MergeKillTests {
+  private static let backup = "backup --layout folder --root tree --repo repo --quiet"
+  private static let calls = "mkdirat,fsync,renameat,unlinkat"
+
+  /// Two backups; the second merges its index object with the first one's.
+  private static func prepare() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("first", at: "tree/first")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(backup)
+    try cli.folder.write("second", at: "tree/second")
+    return cli
+  }
+
+  /// The calls of the thread that merges, in order, and how many of them come before the merge.
+  private static func trace(_ cli: CommandLine) throws -> (calls: [String], before: Int) {
+    let log = cli.folder.string + "/log"
+    let wrapper = ["strace", "-f", "-y", "-qq", "-s", "300", "-o", log, "-e", "trace=\(calls)"]
+    let outcome = try cli.run(backup, under: ["taskset", "-c", "0"] + wrapper)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let lines = String(decoding: try cli.folder.read("log"), as: UTF8.self).split(separator: "\n")
+      .compactMap { line -> [Substring]? in
+        let words = line.split(separator: " ", maxSplits: 1)
+        guard words.count == 2 else { return nil }
+        return [words[0], words[1].drop { $0 == " " }]
+      }
+      .filter { !$0[1].hasPrefix("<") }
+    let begin = try #require(
+      lines.first { $0[1].contains("mkdirat(") && $0[1].contains("\"prune\"") })
+    let own = lines.filter { $0[0] == begin[0] }.map { String($0[1]) }
+    let before = try #require(own.firstIndex(of: String(begin[1])))
+    return (own, before)
+  }
+
+  /// The merged object's bytes, its name and the name's folder are on the disk before the first of
+  /// the old ones is moved.
+  @Test func theMergedObjectIsDurableFirst() throws {
+    let cli = try Self.prepare()
+    let old = try cli.names(in: "repo/index")
+    let (calls, before) = try Self.trace(cli)
+    let merged = try #require(try cli.names(in: "repo/index").first)
+    #expect(old.count == 1 && !old.contains(merged))
+    let merge = calls[before...]
+    func place(
+      _ what: String, after start: Int = before, _ isMeant: (String) -> Bool
+    ) throws -> Int {
+      let found = merge[start...].firstIndex(where: isMeant)
+      return try #require(found, "\(what): \(merge)")
+    }
+    let placed = try place("its name") { $0.contains("renameat(") && $0.contains("\(merged)") }
+    let bytes = try place("its bytes") { $0.hasPrefix("fsync(") && $0.contains("/leases/") }
+    let folder = try place("the folder", after: placed) {
+      $0.hasPrefix("fsync(") && $0.contains("/repo/index>")
+    }
+    let removed = try place("the old one") { $0.contains("\"\(old[0])\"") }
+    #expect(bytes < placed && placed < folder && folder < removed, "\(merge)")
+  }
+
+  @Test(arguments: ["mkdirat", "fsync", "renameat", "unlinkat"])
+  func atEachCall(_ call: String) throws {
+    let cli = try Self.prepare()
+    for name in ["repo", "home"] { try cli.copy(name, to: "pristine/\(name)") }
+    let (calls, before) = try Self.trace(cli)
+    let isMeant = { (line: String) in line.hasPrefix("\(call)(") }
+    let first = calls[..<before].count(where: isMeant) + 1
+    let count = calls[before...].count(where: isMeant)
+    #expect(count >= (call == "mkdirat" ? 1 : 3), "\(calls)")
+    let wanted = try cli.records("tree")
+    for number in first..<(first + count) {
+      for name in ["repo", "home"] {
+        try cli.folder.folder.removeTree(ByteString(name))
+        try cli.copy("pristine/\(name)", to: name)
+      }
+      let what = "\(call) \(number)"
+      let strace = try Strace(call, killingAt: number)
+      let outcome = try cli.run(Self.backup, under: ["taskset", "-c", "0"] + strace.command)
+      #expect([137, -9].contains(outcome.code), "\(what): \(outcome.code) \(outcome.errors)")
+      let check = try cli.run("check --read-data --quiet --repo repo")
+      #expect(check.code == 0, "\(what): \(check.output) \(check.errors)")
+      // The snapshot was in place before; the one before it comes back, too.
+      _ = try cli.succeed("restore latest~1:folders/tree --to back --repo repo --quiet")
+      #expect(try cli.records("back") == wanted.filter { $0.key == "first" }, "\(what)")
+      try cli.folder.folder.removeTree("back")
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `repair index` as a person uses it.
+@Suite struct RepairTests {
+  @Test func aDamagedIndexIsMadeAnew() throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(21)
+    for name in ["a", "b"] {
+      try cli.folder.write(random.bytes(20_000), at: ByteString("tree/" + name))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    #expect(
+      try cli.succeed("repair index --repo repo") == "the index is whole: nothing to repair\n")
+    let index = try #require(try cli.names(in: "repo/index").first)
+    try cli.flip(byte: 150, of: "\(cli.folder.string)/repo/index/\(index)")
+    let check = try cli.run("check --repo repo")
+    #expect(check.code == 13, "\(check.output)")
+    #expect(
+      check.errors.contains("hint: 'sandboxctl repair index --repo repo' makes"), "\(check.errors)")
+    let dry = try cli.succeed("repair index --repo repo --dry-run")
+    #expect(
+      dry
+        == "would name 2 packs with 5 blobs in the index again\nwould remove 1 damaged index object\n"
+    )
+    let answer = try cli.json("repair index --repo repo --json")
+    #expect(answer["packs"] as? Int == 2 && answer["unreadable"] as? Int == 0)
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+    try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
+    let restore = try cli.run("restore latest:folders/tree --to back --repo repo --quiet")
+    #expect(restore.code == 0 && restore.errors.isEmpty, "\(restore.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    // Nothing is stored again.
+    let packs = try cli.packs()
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    #expect(try cli.packs() == packs)
+  }
+
+  /// A pack that nothing names and that cannot be read is named, and the exit status says so.
+  @Test func aPackThatCannotBeReadIsNamed() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("text", at: "tree/file")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for name in try cli.names(in: "repo/index") {
+      try FileManager.default.removeItem(atPath: "\(cli.folder.string)/repo/index/\(name)")
+    }
+    let file = try FileHandle(forUpdating: URL(fileURLWithPath: try cli.largestPack()))
+    try file.truncate(atOffset: 40)
+    try file.close()
+    let outcome = try cli.run("repair index --repo repo")
+    #expect(outcome.code == 13)
+    #expect(outcome.output.hasPrefix("named 1 pack with "), "\(outcome.output)")
+    #expect(outcome.output.contains("1 pack cannot be read"), "\(outcome.output)")
+    #expect(outcome.errors.contains("packs/"), "\(outcome.errors)")
+  }
+}
