@@ -46,6 +46,7 @@ struct RestorePlanner: ~Copyable {
   var judge: RestoreJudge
   let removals: PolicyRemovals
   private var bound: PlanBound
+  private var damage: RemarkBound
 
   /// A folder of the snapshot that is being gone through.
   struct OpenFolder {
@@ -70,6 +71,7 @@ struct RestorePlanner: ~Copyable {
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request.rules)
     bound = PlanBound(plan.place, whole: nil)
+    damage = RemarkBound(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
       present = FolderLadder(root: try Folder.open(path: plan.place.folder))
@@ -79,7 +81,10 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  consuming func takePlan() -> RestorePlan { plan }
+  consuming func takePlan() -> RestorePlan {
+    damage.close(&plan.damaged)
+    return plan
+  }
 
   mutating func run(_ source: SnapshotSource) throws {
     switch source {
@@ -265,7 +270,7 @@ struct RestorePlanner: ~Copyable {
     if let last = folders.indices.last, folders[last].pathLength == path.count {
       folders[last].unseen = nil
     }
-    plan.damaged.append(
-      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason))
+    damage.add(
+      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &plan.damaged)
   }
 }
