@@ -40,11 +40,12 @@ run: build ## the tour on the sample device
 test: ## all tests
 	$(SWIFT) test
 
-soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10), and updates
+soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10), and what changes apps
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_STRESS=1 $(SWIFT) test \
-	  --filter "UpdateKillTests|UpdateFaultTests|UpdatePropertyTests|RollbackTests|LifecycleTests.UpdateTests"
+	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests" \
+	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|LifecycleTests.UpdateTests"
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)

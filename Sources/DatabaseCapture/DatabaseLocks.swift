@@ -21,7 +21,7 @@ struct DatabaseLocks: ~Copyable {
   static func take(
     _ unit: DatabaseUnit, in folder: borrowing Folder
   ) throws(SystemError) -> DatabaseLocks? {
-    let database = try folder.file(unit.name)
+    let database = try folder.fileUntouched(unit.name)
     guard try database.lockShared(pending) else { return nil }
     let isShared = try database.lockShared(shared)
     try database.unlock(pending)

@@ -101,7 +101,7 @@ extension Folder {
   /// Opens a child for reading if there is one and it is a regular file.
   borrowing func regularFile(_ name: ByteString) throws(SystemError) -> Descriptor? {
     do {
-      let file = try file(name)
+      let file = try fileUntouched(name)
       guard try file.status().kind == .file else { return nil }
       return consume file
     } catch {

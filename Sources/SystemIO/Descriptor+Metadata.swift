@@ -57,6 +57,9 @@ public struct VolumeSpace: Hashable, Sendable {
   public let total: UInt64
   /// Files that can still be made; 0 also where the file system does not count them.
   public let availableInodes: UInt64
+  /// The number of its file system, where whoever asked knows it: two volumes that have the same share their
+  /// space.
+  public var device: UInt64?
 
   /// Makes the space of a volume.
   public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {

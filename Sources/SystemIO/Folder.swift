@@ -62,9 +62,21 @@ public struct Folder: ~Copyable, Sendable {
 
   /// Opens a child file for reading. A link is refused; a fifo or a device does not block.
   public func file(_ name: ByteString) throws(SystemError) -> Descriptor {
-    let flags = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
-    return try opened(name, .open, flags: flags, permissions: 0)
+    try opened(name, .open, flags: Self.reading, permissions: 0)
   }
+
+  /// Opens a child file for reading without its time of access being set, where the system lets the
+  /// caller (the file's owner and root): for a program that reads what others use.
+  public func fileUntouched(_ name: ByteString) throws(SystemError) -> Descriptor {
+    do {
+      return try opened(name, .open, flags: Self.reading | cl_no_access_time, permissions: 0)
+    } catch {
+      guard error.number == EPERM else { throw error }
+      return try file(name)
+    }
+  }
+
+  private static let reading = O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_NOCTTY
 
   /// Opens a child file for writing. A link is refused, and nothing is made.
   public func fileForWriting(_ name: ByteString) throws(SystemError) -> Descriptor {

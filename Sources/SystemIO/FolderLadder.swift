@@ -81,6 +81,13 @@ public struct FolderLadder: ~Copyable {
   public func withFolder<Result: ~Copyable, Failure: Error>(
     _ body: (borrowing Folder) throws(Failure) -> Result
   ) throws(Failure) -> Result {
+    try withFolder(path, body)
+  }
+
+  /// Calls `body` with the folder in hand, of which the caller has the path ready.
+  public func withFolder<Result: ~Copyable, Failure: Error>(
+    _ path: ByteString, _ body: (borrowing Folder) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
     let folder = Folder(adopting: raw, path: path)
     do throws(Failure) {
       let result = try body(folder)

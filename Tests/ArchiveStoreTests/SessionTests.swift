@@ -101,6 +101,27 @@ import Testing
     #expect(try objects("snapshots") == 2)
   }
 
+  @Test(arguments: [0, 1, 100, ContentWriter.smallFile, ContentWriter.smallFile + 1])
+  func bytesInMemoryAreStoredAsThoseThatCome(count: Int) throws {
+    var random = SeededBytes(seed: 15)
+    let bytes = random.bytes(count)
+    let hints = FileHints(size: UInt64(count), permissions: 0o640)
+    let session = try repository.beginWriting()
+    let whole = try session.withWriter {
+      try $0.storeFile(logicalPath: "folders/x/a", bytes: bytes.span, hints: hints)
+    }
+    let isNew = session.statistics.newBytes
+    let inPortions = try session.storeFile(logicalPath: "folders/x/b", hints: hints) { file in
+      try file.append(bytes.span.extracting(0..<(count / 3)))
+      try file.append(bytes.span.extracting((count / 3)..<count))
+    }
+    #expect(whole == inPortions)
+    #expect(isNew == UInt64(count))
+    #expect(session.statistics.newBytes == isNew)
+    #expect(session.statistics.knownBytes == isNew)
+    session.abandon()
+  }
+
   @Test func statisticsCountWhatWasKnown() throws {
     let session = try repository.beginWriting()
     _ = try session.storeFile(logicalPath: "folders/x/a", bytes: [1, 2, 3])

@@ -63,36 +63,4 @@ import Testing
     let restored = try cli.succeed("apps --root device")
     #expect(restored.contains(Self.app), "\(restored)")
   }
-
-  /// Killed at each rename in turn: after the recovery the app is there as a whole, or gone.
-  @Test(.enabled(if: Strace.isPermitted), arguments: ["offload", "uninstall"])
-  func killedAtEachRename(command: String) throws {
-    let cli = try prepare()
-    _ = try Program.run("cp", ["-a", "device", "original"], in: cli.folder.url)
-    let before = try files(cli)
-    let line = "\(command) notebook --root device --no-snapshot --quiet"
-    _ = try cli.succeed(line)
-    let after = try files(cli)
-    var outcomes: [[ByteString: Int]] = []
-    var finished: Set<String> = []
-    // Each call is counted by itself: the journal's are of one kind, the step's of the other.
-    for (call, number) in (1...9).flatMap({ [("renameat", $0), ("renameat2", $0)] }) {
-      if finished.contains(call) { continue }
-      try cli.folder.folder.removeTree("device")
-      _ = try Program.run("cp", ["-a", "original", "device"], in: cli.folder.url)
-      let strace = try Strace(call, killingAt: number)
-      let outcome = try cli.run(line, under: strace.command)
-      _ = try cli.succeed("recover --root device --quiet")
-      let now = try files(cli)
-      #expect(now == before || now == after, "\(call) \(number)")
-      if outcome.code == 0 {
-        #expect(now == after)
-        finished.insert(call)
-      } else {
-        outcomes.append(now)
-      }
-    }
-    #expect(finished.count == 2, "it does not end")
-    #expect(outcomes.contains(before) && outcomes.contains(after), "\(outcomes.count)")
-  }
 }

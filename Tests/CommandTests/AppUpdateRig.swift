@@ -75,26 +75,4 @@ struct AppUpdateRig {
   func version() throws -> ByteString? {
     try device().apps.first { $0.identifier.bytes == ByteString(Self.app) }?.version
   }
-
-  /// Whether something was interrupted.
-  var isInterrupted: Bool {
-    let journal = cli.folder.string + "/device/.sandboxctl/journal"
-    let names = (try? FileManager.default.contentsOfDirectory(atPath: journal)) ?? []
-    return names.contains { $0.hasSuffix(".json") }
-  }
-
-  /// Whether something lies there that was being prepared.
-  var hasStaging: Bool {
-    let all = FileManager.default.enumerator(atPath: cli.folder.string + "/device")
-    while let path = all?.nextObject() as? String {
-      if path.contains(".sandboxctl-restore-") { return true }
-    }
-    return false
-  }
-
-  /// Puts a copy that was made before in the device's place.
-  func reset(from copy: String) throws {
-    try cli.folder.folder.removeTree("device")
-    _ = try Program.run("cp", ["-a", copy, "device"], in: cli.folder.url)
-  }
 }

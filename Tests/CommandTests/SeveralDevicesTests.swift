@@ -51,6 +51,26 @@ import Testing
     #expect(dry.count == 2)
   }
 
+  /// Apps of different devices in one run: each device's part is what it has, and a name that none has is
+  /// a mistake before anything is done.
+  @Test func appsOfDifferentDevicesAreBackedUpTogether() throws {
+    _ = try cli.succeed("backup --app Games --app server --quiet")
+    #expect(try snapshots() == ["flatpak: org.example.Games", "snap: server"])
+    let outcome = try cli.run("backup --app Games --app nobody")
+    #expect(outcome.code == 1 && outcome.errors.contains("'nobody'"), "\(outcome.errors)")
+    #expect(try snapshots().count == 2)
+    let purge = "purge --level critical --dry-run --json"
+    try cli.folder.write("cached", at: "home/.var/app/org.example.Games/cache/a")
+    try cli.folder.write("cached", at: "home/.var/app/org.example.editor/cache/a")
+    let plans = try cli.jsonLines("\(purge) --app Games --app server")
+    let candidates = plans.filter { $0["event"] as? String == "candidate" }
+      .compactMap { $0["path"] as? String }
+    #expect(candidates.contains { $0.hasPrefix("apps/org.example.Games/") }, "\(candidates)")
+    #expect(candidates.allSatisfy { !$0.contains("editor") }, "\(candidates)")
+    #expect(plans.count { $0["event"] as? String == "plan" } == 2)
+    #expect(try cli.run("\(purge) --app nobody").code == 1)
+  }
+
   @Test func anAppThatNoneHasIsAMistake() throws {
     let outcome = try cli.run("backup --app nobody")
     #expect(outcome.code == 1 && outcome.errors.contains("nobody"), "\(outcome.errors)")

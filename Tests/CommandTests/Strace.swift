@@ -39,7 +39,7 @@ struct Fault: CustomStringConvertible, Sendable {
 /// strace as a program that runs another and makes a call fail.
 struct Strace {
   private let folder: TemporaryFolder
-  private let injection: String
+  private let injection: String?
   private let calls: String
   private let paths: [String]
 
@@ -68,14 +68,50 @@ struct Strace {
     paths = []
   }
 
+  /// Only notes the calls.
+  init(recording calls: String) throws {
+    folder = try TemporaryFolder("strace")
+    (injection, self.calls, paths) = (nil, calls, [])
+  }
+
   /// The words before the program's own.
   var command: [String] {
-    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)", "-e", injection]
-      + paths.flatMap { ["-P", $0] }
+    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)"]
+      + (injection.map { ["-e", $0] } ?? []) + paths.flatMap { ["-P", $0] }
   }
 
   /// Whether a call was made to fail.
   func didInject() throws -> Bool {
     String(decoding: try folder.read("log"), as: UTF8.self).contains("(INJECTED)")
+  }
+}
+
+extension Strace {
+  /// A call that a program made.
+  struct Call {
+    let name: String
+    /// The how manieth of that name it was in its thread, which is what an injection counts.
+    let number: Int
+    let arguments: Substring
+  }
+
+  /// The calls that were noted, in their order.
+  func recorded() throws -> [Call] {
+    let wanted = Set(calls.split(separator: ","))
+    var numbers: [String: Int] = [:]
+    return String(decoding: try folder.read("log"), as: UTF8.self).split(separator: "\n")
+      .compactMap { line in
+        let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
+        guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }
+        let name = words[1][..<open].drop { $0 == " " }
+        // Those of a kernel that is newer than strace come unasked.
+        guard wanted.contains(name) else { return nil }
+        let thread = "\(words[0]) \(name)"
+        numbers[thread, default: 0] += 1
+        let rest = words[1][words[1].index(after: open)...]
+        return Call(
+          name: String(name), number: numbers[thread] ?? 0,
+          arguments: rest[..<(rest.lastIndex(of: ")") ?? rest.endIndex)])
+      }
   }
 }

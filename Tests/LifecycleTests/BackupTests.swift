@@ -16,6 +16,23 @@ import Testing
     #expect(before <= scan.began && scan.began <= after)
   }
 
+  @Test func readingIsNoUse() throws {
+    // What purge and others take for a sign of use stays as it was.
+    let rig = try Rig(inMemory: true)
+    try #require(try rig.folder.folder.notesAccess())
+    try rig.folder.write("small", at: "tree/small")
+    try rig.folder.write([UInt8](repeating: 1, count: 600_000), at: "tree/large")
+    let tree = try rig.folder.folder.folder("tree")
+    for name in ["small", "large"] {
+      let touch = ["-a", "-d", "2020-01-01T00:00:00Z", "\(tree.path)/\(name)"]
+      #expect(try Program.run("touch", touch).code == 0)
+    }
+    #expect(try rig.backup().isComplete)
+    for name: ByteString in ["small", "large"] {
+      #expect(try tree.look(name).accessed == 1_577_836_800)
+    }
+  }
+
   @Test func whatGoesAwayBetweenScanAndReadingIsAWarning() throws {
     let rig = try Rig()
     try rig.folder.write("stays", at: "tree/stays")

@@ -259,8 +259,7 @@ import Testing
       }
       let what = "\(change), \(kind), call \(call): \(error.map { "\($0)" } ?? "done")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
+      _ = try rig.recover(what)
       let after = try files(rig, [.bundle, .data, .extension, .group])
       let isDone = after == kept
       #expect(isDone || after == before, "\(what)")

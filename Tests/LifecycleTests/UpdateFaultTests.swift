@@ -17,7 +17,7 @@ import Testing
     let package = MemoryPackage(files: ["Example": "new program"])
     try rig.rig.copy("phone", to: "older")
     let before = try State(rig)
-    var (finished, takenBack) = (0, 0)
+    var recoveries = RecoveryCounts()
     var random = Seeded.fresh("UpdateFaultTests")
     let stride =
       ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
@@ -39,17 +39,12 @@ import Testing
       }
       let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
-        finished += operation.isFinished ? 1 : 0
-        takenBack += operation.isFinished ? 0 : 1
-        #expect(operation.failed.isEmpty, "\(what)")
-      }
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
+      recoveries += try rig.recover(what)
       try State(rig).expect(before, updatedBy: error == nil, what)
       if !plan.hasFired { break }
     }
     #expect(call < 3000, "it does not end")
-    if kind.staysBroken { #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)") }
+    if kind.staysBroken { recoveries.expectBoth() }
   }
 }
 
@@ -64,7 +59,7 @@ import Testing
     try rig.fillHarbor()
     let package = MemoryPackage(files: ["Example": "new program"])
     try rig.rig.copy("phone", to: "older")
-    var (finished, takenBack) = (0, 0)
+    var recoveries = RecoveryCounts()
     var random = Seeded.fresh("InstallFaultTests")
     let stride =
       ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
@@ -83,17 +78,41 @@ import Testing
       }
       let what = "\(kind), call \(call): \(error.map { "\($0)" } ?? "reported")"
       if let error { #expect(tellsWhatAndWhere(error), "\(what)") }
-      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
-        finished += operation.isFinished ? 1 : 0
-        takenBack += operation.isFinished ? 0 : 1
-        #expect(operation.failed.isEmpty, "\(what)")
-      }
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(what)")
+      recoveries += try rig.recover(what)
       try rig.expectInstalledOrNot(mustBe: error == nil, what)
       if !plan.hasFired { break }
     }
     #expect(call < 2000, "it does not end")
-    if kind.staysBroken { #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)") }
+    if kind.staysBroken { recoveries.expectBoth() }
+  }
+}
+
+/// How many interrupted operations were finished and taken back.
+struct RecoveryCounts {
+  var finished = 0
+  var takenBack = 0
+
+  static func += (counts: inout Self, more: Self) {
+    counts.finished += more.finished
+    counts.takenBack += more.takenBack
+  }
+
+  /// Holds that there were some of each kind: else a test has not interrupted what it is to.
+  func expectBoth() {
+    #expect(finished > 0 && takenBack > 0, "\(finished) finished, \(takenBack) taken back")
+  }
+}
+
+extension UpdateRig {
+  /// Makes good what was interrupted, and holds that nothing of it stays that could not be.
+  func recover(_ what: String) throws -> RecoveryCounts {
+    var counts = RecoveryCounts()
+    for operation in try Recovery(device(), policy: PurgeRig.policy(), isForced: true).run() {
+      if operation.isFinished { counts.finished += 1 } else { counts.takenBack += 1 }
+      #expect(operation.failed.isEmpty, "\(what)")
+    }
+    #expect(try InterruptedOperation.all(on: root).isEmpty, "\(what)")
+    return counts
   }
 }
 
@@ -102,6 +121,8 @@ struct State {
   let version: ByteString?
   let files: [ByteString: Int?]
   let trash: Set<String>
+  /// The operations that have something in the trash.
+  let operations: Set<ByteString>
   let hasStaging: Bool
   let containers: [ByteString]
 
@@ -121,6 +142,7 @@ struct State {
     }
     self.files = files
     trash = Set(try rig.trash().values)
+    operations = Set((try? rig.rig.names("phone/.sandboxctl/trash")) ?? [])
     hasStaging = rig.hasStaging
   }
 
@@ -142,6 +164,7 @@ struct State {
           : before.containers),
       "\(what)")
     if isDone { #expect(trash.isSuperset(of: ["temporary", "unknown", "draft", "old program"])) }
+    #expect(isDone || operations == before.operations, "\(what)")
     #expect(!hasStaging, "\(what)")
   }
 }

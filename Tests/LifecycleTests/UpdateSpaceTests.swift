@@ -10,63 +10,11 @@ import Testing
 /// the number of files that it can hold.
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct UpdateSpaceTests {
-  /// A device on a volume of its own.
-  private struct Volume {
-    let rig: UpdateRig
-    let mount: Mount
-
-    init(_ options: String, isInstalled: Bool = true) throws {
-      rig = try UpdateRig(isInstalled: isInstalled)
-      if !isInstalled { try rig.fillHarbor() }
-      try rig.rig.copy("phone", to: "older")
-      try rig.rig.folder.folder.removeTree("phone")
-      try rig.rig.folder.folder.createFolder("phone")
-      mount = try Mount(inMemory: options, on: rig.root)
-      try reset()
-    }
-
-    /// Makes the device anew, on a volume with room.
-    func reset() throws {
-      let phone = try Folder.open(path: rig.root)
-      for name in try phone.names() { try? phone.removeTree(name) }
-      for name in try phone.names() { try phone.remove(name) }
-      try rig.rig.copy("older/.", to: "phone")
-    }
-
-    /// Fills it, by bytes or by files, so that as many pages or files as said have room.
-    func fill(_ what: Room, leaving count: Int) throws {
-      let phone = try Folder.open(path: rig.root)
-      switch what {
-      case .bytes:
-        let filler = try phone.create("filler")
-        let page = [UInt8](repeating: 1, count: 4096)
-        while (try? filler.write(page)) != nil {}
-        let end = try filler.status().size / 4096
-        try filler.truncate(to: (end - min(end, UInt64(count))) * 4096)
-      case .files:
-        try phone.createFolder("fillers")
-        let fillers = try phone.folder("fillers")
-        var made = 0
-        while (try? fillers.create(ByteString("\(made)"))) != nil { made += 1 }
-        for number in 0..<min(made, count) { try fillers.remove(ByteString("\(number)")) }
-      }
-    }
-
-    /// Makes room again.
-    func empty() throws {
-      let phone = try Folder.open(path: rig.root)
-      try? phone.remove("filler")
-      try? phone.removeTree("fillers")
-    }
-  }
-
-  enum Room: CaseIterable { case bytes, files }
-
   private static let package = MemoryPackage(
     files: ["Example": "new program", "data/table": String(repeating: "t", count: 9000)])
 
   @Test func whatDoesNotFitIsNotBegun() throws {
-    let volume = try Volume("size=2m,nr_inodes=400")
+    let volume = try UpdateVolume("size=2m,nr_inodes=400")
     defer { withExtendedLifetime(volume) {} }
     let (rig, before) = (volume.rig, try volume.rig.rig.records("phone"))
     let large = MemoryPackage(files: ["table": String(repeating: "t", count: 3_000_000)])
@@ -88,7 +36,7 @@ struct UpdateSpaceTests {
 
   /// Files are held in whole blocks, so that many small ones need more than their bytes.
   @Test func smallFilesTakeWholeBlocks() throws {
-    let volume = try Volume("size=2m")
+    let volume = try UpdateVolume("size=2m")
     defer { withExtendedLifetime(volume) {} }
     let small = MemoryPackage(
       files: Dictionary(uniqueKeysWithValues: (0..<600).map { ("small/\($0)", "text") }))
@@ -100,9 +48,9 @@ struct UpdateSpaceTests {
 
   /// It is filled while the package is read, with room left for so much: nothing of what follows is
   /// certain then. After the recovery, with room, the device is as it was or as it was to be.
-  @Test(arguments: Room.allCases, [true, false])
-  func whatIsFilledMeanwhileIsWhole(_ what: Room, isUpdate: Bool) throws {
-    let volume = try Volume("size=1m,nr_inodes=200", isInstalled: isUpdate)
+  @Test(arguments: UpdateVolume.Room.allCases, [true, false])
+  func whatIsFilledMeanwhileIsWhole(_ what: UpdateVolume.Room, isUpdate: Bool) throws {
+    let volume = try UpdateVolume("size=1m,nr_inodes=200", isInstalled: isUpdate)
     defer { withExtendedLifetime(volume) {} }
     let rig = volume.rig
     let before = isUpdate ? try State(rig) : nil
@@ -124,10 +72,7 @@ struct UpdateSpaceTests {
         #expect("\(error)".contains("no space"), "\(told)")
       }
       try volume.empty()
-      for operation in try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run() {
-        #expect(operation.failed.isEmpty, "\(told)")
-      }
-      #expect(try InterruptedOperation.all(on: rig.root).isEmpty, "\(told)")
+      _ = try rig.recover(told)
       if let before {
         try State(rig).expect(before, updatedBy: error == nil, told)
       } else {

@@ -252,6 +252,20 @@ import Testing
     #expect(try home.folder("Documents").names() == ["thesis"])
   }
 
+  /// What waits for a container that is there already goes on waiting, which is said.
+  @Test func whatWaitsBesideDataStays() throws {
+    let rig = try UpdateRig()
+    let harbor: ByteString = "phone/.sandboxctl/safe-harbor/apps/org.example.one/data"
+    try rig.put("waited", harbor.appending("Documents/thesis.txt"))
+    let plan = try rig.plan(.update, Self.withShare)
+    #expect(plan.notes.map(\.path) == ["apps/org.example.one/data"])
+    #expect(plan.notes.allSatisfy { $0.remark.contains("safe-harbor") })
+    #expect(try rig.carryOut(plan, Self.withShare).isComplete)
+    #expect(try rig.rig.text(harbor.appending("Documents/thesis.txt")) == "waited")
+    let home = try rig.dataFolder().appending("Documents")
+    #expect(try Folder.open(path: home).file("thesis.txt").status().size == 8)
+  }
+
   @Test func aFirstInstallMakesTheContainers() throws {
     let rig = try UpdateRig(isInstalled: false)
     let report = try rig.run(.install, MemoryPackage(groups: ["group.one"]))

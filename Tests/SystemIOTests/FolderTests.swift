@@ -33,6 +33,36 @@ import Testing
     #expect(failure { _ = try temporary.folder.makeFolder("f") }?.number == ENOTDIR)
   }
 
+  @Test func whatIsReadUntouchedKeepsItsTimeOfAccess() throws {
+    let temporary = try TemporaryFolder("access", inMemory: true)
+    try #require(try temporary.folder.notesAccess())
+    try temporary.write("x", at: "f")
+    let touch = ["-a", "-d", "2020-01-01T00:00:00Z", temporary.string + "/f"]
+    #expect(try Program.run("touch", touch).code == 0)
+    let before = try temporary.folder.look("f").accessed
+    #expect(try temporary.folder.fileUntouched("f").readAll(limit: 10) == Array("x".utf8))
+    #expect(try temporary.folder.look("f").accessed == before)
+    #expect(try temporary.folder.file("f").readAll(limit: 10) == Array("x".utf8))
+    #expect(try temporary.folder.look("f").accessed > before)
+  }
+
+  @Test func whoMayNotHideAReadingReadsAllTheSame() throws {
+    try temporary.write("x", at: "f")
+    let refusal = Faults.Plan(failing: [.open], at: 1, number: EPERM)
+    let bytes = try Faults.inject(refusal) {
+      try temporary.folder.fileUntouched("f").readAll(limit: 10)
+    }
+    #expect(bytes == Array("x".utf8))
+    #expect(refusal.hasFired)
+    let failing = Faults.Plan(failing: [.open], at: 1, number: EACCES)
+    let error = failure {
+      try Faults.inject(failing) { () throws(SystemError) in
+        _ = try temporary.folder.fileUntouched("f")
+      }
+    }
+    #expect(error?.number == EACCES)
+  }
+
   @Test func openingAFifoDoesNotBlock() throws {
     let folder = try Folder.open(path: temporary.path)
     try folder.createSpecial("fifo", kind: .fifo, permissions: 0o600)

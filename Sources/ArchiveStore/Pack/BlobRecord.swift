@@ -20,12 +20,8 @@ struct BlobRecord: Hashable, Sendable {
   /// Appends the entry: hash 32, pack 4, frame 2, kind 1, flags 1, offset 4, length 4.
   func encode(into bytes: inout [UInt8]) {
     digest.append(to: &bytes)
-    bytes.append(littleEndian: pack)
-    bytes.append(littleEndian: frame)
-    bytes.append(kind.rawValue)
-    bytes.append(0)
-    bytes.append(littleEndian: offset)
-    bytes.append(littleEndian: length)
+    bytes.append(littleEndian: UInt64(pack) | UInt64(frame) << 32 | UInt64(kind.rawValue) << 48)
+    bytes.append(littleEndian: UInt64(offset) | UInt64(length) << 32)
   }
 
   /// Reads the entry at an offset with 48 bytes behind it; nothing where kind, flags or length

@@ -13,13 +13,13 @@ struct FrameBuilder: ~Copyable {
   static let noiseLimit = 1 << 20
 
   private let limit: Int
-  private let buffers: BufferPool
+  private let buffers: BufferPool?
   private var tar: TarWriter
   private var plain: [UInt8] = []
   private var blobs: [PackFrame.Blob] = []
 
   /// Takes the frames' buffers from `buffers`; whoever has used a frame gives its buffer back.
-  init(limit: Int, buffers: BufferPool = BufferPool(capacity: 0)) throws(StoreError) {
+  init(limit: Int, buffers: BufferPool? = nil) throws(StoreError) {
     let tar = try StoreError.wrap(coding: "a pack") { () throws(CodecError) in try TarWriter() }
     self.limit = limit
     self.buffers = buffers
@@ -32,7 +32,7 @@ struct FrameBuilder: ~Copyable {
   ) throws(StoreError) -> PlainFrame? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
     let frame = isFull ? finish() : nil
-    if plain.isEmpty { plain = buffers.take() }
+    if plain.isEmpty, let buffers { plain = buffers.take() }
     let start: Int
     do {
       start = try tar.append(member, content: bytes, to: &plain)

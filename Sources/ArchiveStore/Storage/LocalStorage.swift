@@ -50,7 +50,11 @@ public final class LocalStorage: Storage {
 
   /// The volume's space.
   public func space() throws(StoreError) -> VolumeSpace? {
-    try StoreError.wrap { () throws(SystemError) in try root.space() }
+    try StoreError.wrap { () throws(SystemError) in
+      var space = try root.space()
+      space.device = try root.status().identity.device
+      return space
+    }
   }
 
   /// A failed call as this module's error. A full or read-only volume is the repository's matter,

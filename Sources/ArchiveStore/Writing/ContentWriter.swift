@@ -23,7 +23,7 @@ public final class ContentWriter {
     self.session = session
     self.lane = lane
     builder = try FrameBuilder(limit: FrameBuilder.dataLimit, buffers: session.buffers)
-    noise = try FrameBuilder(limit: FrameBuilder.noiseLimit)
+    noise = try FrameBuilder(limit: FrameBuilder.noiseLimit, buffers: session.noiseBuffers)
     encoder = try FrameEncoder()
   }
 
@@ -35,10 +35,7 @@ public final class ContentWriter {
   public func storeFile(
     logicalPath: ByteString, hints: FileHints = FileHints(), _ body: (FileWriter) throws -> Void
   ) throws -> Content {
-    if let fault = PathRules.fault(inPath: logicalPath) {
-      throw StoreError.invalid(logicalPath.description, "it is \(fault)")
-    }
-    try session.status.step { () throws(StoreError) in try session.lease.keepAlive() }
+    try prepare(logicalPath)
     try file.begin(self, path: logicalPath, hints: hints)
     defer { file.end() }
     do {
@@ -51,11 +48,43 @@ public final class ContentWriter {
     return try file.finish()
   }
 
+  /// Stores bytes in memory as the content of a file: what comes of it is the same as when they are
+  /// appended, and for up to `smallFile` bytes it costs no copy of them but that into the frame.
+  public func storeFile(
+    logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
+  ) throws -> Content {
+    guard bytes.count <= Self.smallFile else {
+      return try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
+    }
+    try prepare(logicalPath)
+    guard !bytes.isEmpty else { return .empty }
+    let id = BlobID(kind: .data, digest: Blake2b.hash(bytes))
+    if session.known.claim(id, length: bytes.count) {
+      try append(
+        hints.member(logicalPath, size: bytes.count), bytes: bytes,
+        blobs: [PackFrame.Blob(id: id, offset: 0, length: bytes.count)])
+    }
+    let size = UInt64(bytes.count)
+    return Content(size: size, level: 0, pieces: [.blob(id.digest, length: size)])
+  }
+
   /// Stores bytes in memory as the content of a file.
   public func storeFile(
     logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
   ) throws -> Content {
-    try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
+    try storeFile(logicalPath: logicalPath, bytes: bytes.span, hints: hints)
+  }
+
+  /// Files of up to so many bytes are one piece, whatever is in them.
+  public static let smallFile = ContentCutter.wholeLimit
+
+  /// Makes sure that a file can be stored now.
+  private func prepare(_ path: ByteString) throws(StoreError) {
+    if let fault = PathRules.fault(inPath: path) {
+      throw .invalid(path.description, "it is \(fault)")
+    }
+    try file.requireFree(path)
+    try session.status.step { () throws(StoreError) in try session.lease.keepAlive() }
   }
 
   /// Stores bytes as one blob, if they are not known, and gives its name.
@@ -143,6 +172,7 @@ extension ContentWriter {
     try lane.append(try encoder.encode(plain))
     var bytes: [UInt8] = []
     swap(&bytes, &plain.bytes)
-    session.buffers.give(bytes)
+    let isLarge = bytes.capacity >= FrameBuilder.dataLimit
+    (isLarge ? session.buffers : session.noiseBuffers).give(bytes)
   }
 }

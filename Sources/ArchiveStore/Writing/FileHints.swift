@@ -1,3 +1,4 @@
+internal import Codecs
 public import SystemIO
 
 /// What is known of a file before it is read.
@@ -19,5 +20,10 @@ public struct FileHints: Hashable, Sendable {
     self.isDatabase = isDatabase
     self.permissions = permissions
     self.modified = modified
+  }
+  /// The member at a path in a pack.
+  func member(_ path: ByteString, size: Int) -> TarMember {
+    TarMember(
+      path: Array(path.bytes), size: size, mode: permissions & 0o7777, modified: modified.seconds)
   }
 }

@@ -24,9 +24,7 @@ public final class FileWriter {
   func begin(
     _ writer: ContentWriter, path: ByteString, hints: FileHints
   ) throws(StoreError) {
-    guard self.writer == nil else {
-      throw .invalid(path.description, "another file of the writer is not finished")
-    }
+    try requireFree(path)
     self.writer = writer
     self.path = path
     self.hints = hints
@@ -36,6 +34,13 @@ public final class FileWriter {
   }
 
   func end() { writer = nil }
+
+  /// Makes sure that no other file is in hand.
+  func requireFree(_ path: ByteString) throws(StoreError) {
+    guard writer == nil else {
+      throw .invalid(path.description, "another file of the writer is not finished")
+    }
+  }
 
   /// Takes the next bytes.
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
@@ -114,23 +119,17 @@ public final class FileWriter {
   private func flush(_ writer: ContentWriter) throws(StoreError) {
     if isWhole {
       try pending.giveWhole { bytes, blobs throws(StoreError) in
-        try writer.append(member(path, bytes.count), bytes: bytes, blobs: blobs)
+        try writer.append(hints.member(path, size: bytes.count), bytes: bytes, blobs: blobs)
       }
     } else {
       try pending.giveParts(limit: Self.partLimit) { offset, bytes, blobs throws(StoreError) in
         let digits = String(offset, radix: 16)
         let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
         let part = Self.parts.appending(path).appending(ByteString(name))
-        try writer.append(member(part, bytes.count), bytes: bytes, blobs: blobs)
+        try writer.append(hints.member(part, size: bytes.count), bytes: bytes, blobs: blobs)
       }
     }
     pending.removeAll()
-  }
-
-  private func member(_ path: ByteString, _ size: Int) -> TarMember {
-    TarMember(
-      path: Array(path.bytes), size: size, mode: hints.permissions & 0o7777,
-      modified: hints.modified.seconds)
   }
 
   private static let parts: ByteString = ".sandboxctl/parts"

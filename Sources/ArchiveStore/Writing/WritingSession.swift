@@ -28,6 +28,7 @@ public final class WritingSession: Sendable {
   /// Frames of large files that any thread may compress.
   let queue: FrameQueue
   let buffers: BufferPool
+  let noiseBuffers: BufferPool
   /// One open pack of contents for each eight workers.
   let lanes: [PackLane]
 
@@ -60,7 +61,8 @@ public final class WritingSession: Sendable {
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
     queue = FrameQueue(workers: workers)
-    buffers = BufferPool(capacity: 2 * workers)
+    buffers = BufferPool(size: FrameBuilder.dataLimit, capacity: 2 * workers)
+    noiseBuffers = BufferPool(size: FrameBuilder.noiseLimit, capacity: 2 * workers)
     trees = try TreeLane(PackLane(packs, known))
     var lanes: [PackLane] = []
     for _ in 0..<((workers - 1) / Self.workersPerLane + 1) { lanes.append(PackLane(packs, known)) }

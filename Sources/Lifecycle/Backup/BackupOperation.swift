@@ -78,7 +78,8 @@ public struct BackupOperation {
     guard let space = try repository.storage.space() else { return }
     let stored = state.containers.isEmpty ? earlier?.snapshot.totals.bytes ?? 0 : 0
     try check.require(
-      space, keepFree: request.keepFree, stored: stored, place: repository.place)
+      space, keepFree: request.keepFree, stored: stored,
+      afterwards: request.neededAfterwards, place: repository.place)
   }
 
   /// Reads; when that is interrupted, what is done is made good for the next run.

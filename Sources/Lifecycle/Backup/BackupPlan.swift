@@ -104,18 +104,17 @@ public struct OwnerSummary: Sendable {
     var left: [ByteString: [DataClass: EntryTotals]] = [:]
     for container in scan.containers {
       let owner = container.container.ownerPath
-      if kept[owner] == nil {
-        order.append(owner)
-        kept[owner] = EntryTotals()
-      }
+      if kept[owner] == nil { order.append(owner) }
+      var totals = kept[owner] ?? EntryTotals()
+      var classes = left.removeValue(forKey: owner) ?? [:]
       for entry in container.entries where entry.status.kind == .file {
         if entry.fate == .leftOut {
-          left[owner, default: [:]][entry.verdicts.keep.dataClass, default: EntryTotals()]
-            .add(entry.status)
+          classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
         } else {
-          kept[owner, default: EntryTotals()].add(entry.status)
+          totals.add(entry.status)
         }
       }
+      (kept[owner], left[owner]) = (totals, classes)
     }
     return order.map { owner in
       OwnerSummary(

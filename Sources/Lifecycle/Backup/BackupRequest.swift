@@ -21,6 +21,9 @@ public struct BackupRequest: Sendable {
   /// Bytes that stay free on the repository's volume; a twentieth of it, at most 10 GiB, unless
   /// said.
   public var keepFree: UInt64?
+  /// Bytes that whoever asked writes on the repository's volume afterwards, and that must find room there,
+  /// too.
+  public var neededAfterwards: UInt64 = 0
   /// Whether no snapshot is written when it would hold what the source's last one holds.
   public var skipsUnchanged: Bool
   /// At the latest after so many seconds of work what is done is made good for the next run.

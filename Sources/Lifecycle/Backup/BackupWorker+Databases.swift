@@ -52,7 +52,7 @@ extension BackupWorker {
   ) throws -> Bool {
     let log = unit.name(of: .log)
     if files.companions.contains(where: { folder.scan.name(Int($0)) == log }) { return true }
-    return try DatabaseUnit.hasMagic(opened.file(unit.name))
+    return try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name))
   }
 
   private borrowing func capture(

@@ -25,11 +25,37 @@ final class ReadBuffer {
     _ bytes: inout [UInt8], _ wanted: Int, of file: borrowing Descriptor, from offset: UInt64,
     to content: FileWriter, _ isChecked: Bool
   ) throws -> Int {
+    let count = try read(&bytes, wanted, of: file, from: offset, isChecked)
+    try content.append(bytes.span.extracting(0..<count))
+    return count
+  }
+
+  /// Stores a file that fits into the buffer by `store`; gives what that gives.
+  ///
+  /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
+  func store(
+    _ size: UInt64, of file: borrowing Descriptor, isPlain: Bool,
+    _ store: (Span<UInt8>) throws -> Content
+  ) throws -> Content {
+    try Self.store(&bytes, Int(size), of: file, !isPlain, store)
+  }
+
+  private static func store(
+    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isChecked: Bool,
+    _ store: (Span<UInt8>) throws -> Content
+  ) throws -> Content {
+    let count = try read(&bytes, size, of: file, from: 0, isChecked)
+    return try store(bytes.span.extracting(0..<count))
+  }
+
+  private static func read(
+    _ bytes: inout [UInt8], _ wanted: Int, of file: borrowing Descriptor, from offset: UInt64,
+    _ isChecked: Bool
+  ) throws -> Int {
     let count = try file.read(into: &bytes, from: 0, to: wanted, at: offset)
     if isChecked, count >= DatabaseUnit.magic.count, bytes.starts(with: DatabaseUnit.magic) {
       throw DatabaseFound()
     }
-    try content.append(bytes.span.extracting(0..<count))
     return count
   }
 }
@@ -80,7 +106,7 @@ extension BackupWorker {
   ) throws -> ReadEntry {
     run.request.counters.begin(path)
     let time = run.now
-    let file = try opened.file(name)
+    let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
     let (content, status, stoodStill) = try readUntilStill(file, path, isPlain: isPlain)
     if !stoodStill {
@@ -127,8 +153,12 @@ extension BackupWorker {
   ) throws -> Content {
     let hints = FileHints(
       size: status.size, permissions: status.permissions, modified: status.modified)
+    let mayHaveHoles = status.allocated < status.size
+    if !mayHaveHoles, status.size <= ContentWriter.smallFile {
+      return try readSmall(file, path, hints, isPlain: isPlain)
+    }
     let extents =
-      status.allocated < status.size
+      mayHaveHoles
       ? try file.extents(size: status.size)
       : [Extent(offset: 0, length: status.size, isHole: false)]
     return try writer.storeFile(logicalPath: path, hints: hints) { content in
@@ -140,6 +170,15 @@ extension BackupWorker {
           return
         }
       }
+    }
+  }
+
+  private borrowing func readSmall(
+    _ file: borrowing Descriptor, _ path: ByteString, _ hints: FileHints, isPlain: Bool
+  ) throws -> Content {
+    try buffer.store(hints.size ?? 0, of: file, isPlain: isPlain) { bytes in
+      run.request.counters.didHandle(bytes: UInt64(bytes.count))
+      return try writer.storeFile(logicalPath: path, bytes: bytes, hints: hints)
     }
   }
 

@@ -8,6 +8,8 @@ struct FolderPosition: ~Copyable {
   private var container = -1
   /// The folders from the container's root down to the one in hand.
   private var way: [Int32] = []
+  /// Its path, for messages.
+  private var path: ByteString = ""
 
   /// A folder on the way that could not be entered.
   struct Failure: Error {
@@ -17,10 +19,12 @@ struct FolderPosition: ~Copyable {
 
   /// Takes a folder in hand.
   mutating func go(to folder: Int, in tree: borrowing KeptTree) throws(Failure) {
+    if isIn(folder, tree) { return }
     if container != tree.number || ladder == nil { try enter(tree) }
     guard var ladder = ladder.take() else { return }
     do throws(Failure) {
       try Self.move(&ladder, &way, to: folder, in: tree.scan)
+      path = ladder.path
       self.ladder = consume ladder
     } catch {
       // Where the ladder stands now is not worth finding out: the next folder begins at the root.
@@ -29,12 +33,16 @@ struct FolderPosition: ~Copyable {
     }
   }
 
+  private func isIn(_ folder: Int, _ tree: borrowing KeptTree) -> Bool {
+    container == tree.number && ladder != nil && !way.isEmpty && way.last == Int32(folder)
+  }
+
   /// Calls `body` with the folder in hand.
   func withFolder<Result: ~Copyable>(
     _ body: (borrowing Folder) throws -> Result
   ) throws -> Result {
     switch ladder {
-    case .some(let ladder): return try ladder.withFolder(body)
+    case .some(let ladder): return try ladder.withFolder(path, body)
     case .none: throw SystemError.replaced("")
     }
   }

@@ -11,17 +11,19 @@ struct SpaceCheck {
   /// Adds up what must be read.
   init(_ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks) {
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
-      let owner = tree.scan.container.ownerPath
+      // The sum of an owner at once: a look into a table for each of a million files would show.
+      var bytes: UInt64 = 0
       for (index, entry) in tree.scan.entries.enumerated()
       where entry.status.kind == .file && entry.fate != .leftOut && !known.isKnown(index)
         && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
         && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
-        let bytes = min(entry.status.size, entry.status.allocated)
-        owners[owner, default: 0] += bytes
-        classes[entry.verdicts.keep.dataClass, default: 0] += bytes
+        let stored = min(entry.status.size, entry.status.allocated)
+        bytes += stored
+        classes[entry.verdicts.keep.dataClass, default: 0] += stored
       }
+      owners[tree.scan.container.ownerPath, default: 0] += bytes
     }
   }
 
@@ -34,18 +36,22 @@ struct SpaceCheck {
   /// - Parameters:
   ///   - stored: bytes that are there already, by what the last snapshot says, when nothing else is
   ///     known.
+  ///   - afterwards: bytes that are to be written on the same volume after the backup.
   func require(
-    _ space: VolumeSpace, keepFree: UInt64?, stored: UInt64, place: String
+    _ space: VolumeSpace, keepFree: UInt64?, stored: UInt64, afterwards: UInt64, place: String
   ) throws(LifecycleError) {
     let reserve = keepFree ?? min(space.total / 20, 10 << 30)
     let needed = bytes > stored ? bytes - stored : 0
-    let usable = space.available > reserve ? space.available - reserve : 0
+    let taken = reserve + afterwards
+    let usable = space.available > taken ? space.available - taken : 0
     guard needed > usable else { return }
+    let next =
+      afterwards > 0 ? ", and \(Self.text(afterwards)) are to be written there afterwards" : ""
     throw LifecycleError(
       .failed,
       "cannot back up to '\(place)': up to \(Self.text(needed)) are new, and "
         + "\(Self.text(space.available)) are free there, of which \(Self.text(reserve)) are kept "
-        + "free. Largest: \(largest)",
+        + "free\(next). Largest: \(largest)",
       hint: "free space there, leave something out with '--exclude', or choose how much stays free "
         + "with '--keep-free'")
   }

@@ -56,7 +56,8 @@ public struct InterruptedOperation: Sendable {
     } catch { throw LifecycleError(error) }
   }
 
-  private static func read(
+  /// A journal's text; nothing where it has ended.
+  static func read(
     _ name: ByteString, in folder: borrowing Folder
   ) throws(SystemError) -> [UInt8]? {
     do throws(SystemError) {

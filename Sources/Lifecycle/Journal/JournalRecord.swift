@@ -13,6 +13,9 @@ struct JournalRecord: Hashable, Sendable {
     /// All is staged and on the disk: the steps are being taken, and an interruption is made good by
     /// taking those that are left.
     case moving
+    /// Steps are being taken back, because they could not all be taken: an interruption is made good by
+    /// taking back those that are left.
+    case returning
   }
 
   /// A folder below which steps work.

@@ -60,6 +60,12 @@ final class OperationJournal {
     try write()
   }
 
+  /// Notes that the steps are about to be taken back.
+  func takeBack() throws(SystemError) {
+    record.state = .returning
+    try write()
+  }
+
   /// Ends the operation: there is nothing to be finished or taken back.
   func end() throws(SystemError) {
     do throws(SystemError) {
@@ -69,8 +75,12 @@ final class OperationJournal {
     try? folder.remove(Self.lock(record.id))
   }
 
-  private func write() throws(SystemError) {
-    try AtomicFile.write(
-      record.bytes, as: Self.file(record.id), in: folder, permissions: 0o600)
+  private func write() throws(SystemError) { try Self.write(record, in: folder) }
+
+  /// Writes a record in the place of the one that is there.
+  static func write(
+    _ record: JournalRecord, in folder: borrowing Folder
+  ) throws(SystemError) {
+    try AtomicFile.write(record.bytes, as: file(record.id), in: folder, permissions: 0o600)
   }
 }

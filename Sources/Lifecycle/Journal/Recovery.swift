@@ -6,16 +6,18 @@ internal import SystemIO
 public struct RecoveredOperation: Sendable {
   public let operation: InterruptedOperation
   /// Whether it was finished with the container in hand; else it was taken back.
-  public let isFinished: Bool
+  public internal(set) var isFinished: Bool
   /// How many of its steps were left.
   public internal(set) var steps = 0
   /// What could not get its place, by its path on the device: it is as it was.
   public internal(set) var failed: [PathRemark] = []
+  /// Why it was taken back though all was staged; nothing where that is what was to be done.
+  public internal(set) var reason: String?
 }
 
 /// Finishes or takes back what was interrupted on a device (docs/journal.md, "Recovery").
 public struct Recovery {
-  private let device: Device
+  let device: Device
   private let policy: CompiledPolicy
   private let isForced: Bool
 
@@ -44,25 +46,49 @@ public struct Recovery {
     let record = operation.record
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
-    if operation.canBeFinished { try requireStopped(operation) }
+    if record.state != .preparing { try requireStopped(operation) }
     var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {
       let folder = try ControlFolder.make(ControlFolder.journal, root: device.root)
       // Nobody else works on it, with its apps locked: only who looks has its lock for a moment.
       let lock = try FileLock(OperationJournal.lock(record.id), in: folder, waiting: true)
       defer { withExtendedLifetime(lock) {} }
-      try takeSteps(of: record, &outcome)
+      switch record.state {
+      case .preparing: break
+      case .moving: try finish(record, in: folder, &outcome)
+      case .returning: try TakingBack(record, root: device.root).run(&outcome, isGoingOn: true)
+      }
       try removeStaged(record)
+      if record.isWhole { removeEmpty(of: record, outcome) }
       try folder.remove(OperationJournal.file(record.id))
       try folder.sync()
       try? folder.remove(OperationJournal.lock(record.id))
     } catch {
+      let reason = outcome.reason.map { "\($0); and taking it back: \(error.description)" }
       throw LifecycleError(
         .failed,
-        "cannot recover the \(record.operation) of '\(operation.container)': \(error.description)",
+        "cannot recover the \(record.operation) of '\(operation.container)': "
+          + (reason ?? error.description),
         hint: error.hint ?? "'sandboxctl recover' tries it again")
     }
     return outcome
+  }
+
+  /// Takes the steps that are left. Where one of a whole cannot be taken, and that is not for want of
+  /// room or for a device that fails, all that were are taken back.
+  private func finish(
+    _ record: JournalRecord, in journal: borrowing Folder, _ outcome: inout RecoveredOperation
+  ) throws(SystemError) {
+    do throws(SystemError) {
+      try takeSteps(of: record, &outcome)
+    } catch {
+      if !record.isWhole || error.endsEverything || error.isLoss { throw error }
+      (outcome.isFinished, outcome.reason, outcome.steps) = (false, error.description, 0)
+      var record = record
+      record.state = .returning
+      try OperationJournal.write(record, in: journal)
+      try TakingBack(record, root: device.root).run(&outcome, isGoingOn: false)
+    }
   }
 
   private func takeSteps(
@@ -83,7 +109,7 @@ public struct Recovery {
         fail(step, record, error.reason, &outcome)
       }
     }
-    try syncRoots(of: record)
+    try record.syncRoots()
   }
 
   private func fail(
@@ -94,19 +120,23 @@ public struct Recovery {
     outcome.failed.append(PathRemark(path: path, remark: reason))
   }
 
-  private func syncRoots(of record: JournalRecord) throws(SystemError) {
-    for root in record.roots {
-      do throws(SystemError) {
-        try Folder.open(path: root.path).syncVolume()
-      } catch { if !error.isMissing { throw error } }
-    }
-  }
-
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
     for place in record.staging {
       do throws(SystemError) {
         try StagingFolder.removeAbandoned(in: Folder.open(path: place))
       } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Removes what an operation on an app has of folders in which nothing is: in the safe harbor, and in the
+  /// trash where it was taken back.
+  private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
+    if !outcome.isFinished { Trash(of: device.root).removeEmpty(record.id) }
+    for subject in record.subjects where subject.components.first == "apps" {
+      guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
+        continue
+      }
+      SafeHarbor.removeEmpty(of: name.identifier, root: device.root)
     }
   }
 

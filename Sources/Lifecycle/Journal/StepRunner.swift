@@ -69,7 +69,7 @@ final class StepRunner {
   }
 
   /// Calls `body` with a folder below a root; nothing where one of them is not there any more.
-  private func within<Result>(
+  func within<Result>(
     _ root: Int, _ path: [ByteString],
     _ body: (borrowing Folder) throws(SystemError) -> Result
   ) throws(SystemError) -> Result? {
@@ -81,7 +81,7 @@ final class StepRunner {
     }
   }
 
-  private func ladder(_ root: Int) throws(SystemError) -> PathLadder {
+  func ladder(_ root: Int) throws(SystemError) -> PathLadder {
     if let ladder = ladders[root] { return ladder }
     let (path, inode) = (roots[root].path, roots[root].inode)
     let folder =

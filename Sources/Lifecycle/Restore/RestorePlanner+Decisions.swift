@@ -42,15 +42,24 @@ extension RestorePlanner {
   ) throws -> Decision {
     try present?.ascend(to: depth)
     let comparison = Comparison(reader: reader, mode: mode)
+    var proof = self.proof.take()
+    defer { self.proof = proof }
     let found = try present?.withFolder { folder -> (FileStatus, RestoreAction)? in
       guard let status = try folder.statusIfPresent(name) else { return nil }
       if status.isMountPoint { throw Obstacle.mount }
-      let action = try comparison.action(for: entry, status, in: folder, name)
+      var action = try comparison.action(for: entry, status, in: folder, name)
+      if action == .same,
+        try proof?.hasBytes(of: entry, status, at: depth, in: folder, name) == false
+      {
+        action = comparison.mode == .ifNewer ? .leave : .replace
+      }
       return (status, action)
     }
     guard let (status, action) = found ?? nil else { return Decision(action: .create) }
     switch (entry.node.kind == .directory, status.kind == .directory) {
-    case (true, true): return try decideFolder(name, action)
+    case (true, true):
+      proof?.enter(status, at: depth)
+      return try decideFolder(name, action)
     case (false, false):
       return Decision(
         action: action, isPutAside: action == .replace && mustStay(name),

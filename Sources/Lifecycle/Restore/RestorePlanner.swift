@@ -44,6 +44,8 @@ struct RestorePlanner: ~Copyable {
   var folders: [OpenFolder] = []
   var leaders: [ByteString: LinkLeader] = [:]
   var judge: RestoreJudge
+  /// Where what looks unchanged has to have the stored bytes.
+  var proof: ContentProof?
   let removals: PolicyRemovals
   private var bound: PlanBound
   private var damage: RemarkBound
@@ -74,7 +76,11 @@ struct RestorePlanner: ~Copyable {
     damage = RemarkBound(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
-      present = FolderLadder(root: try Folder.open(path: plan.place.folder))
+      let folder = try Folder.open(path: plan.place.folder)
+      if let now = plan.request.rules?.comparesBytesAt, plan.place.name == nil {
+        proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: folder)
+      }
+      present = FolderLadder(root: folder)
     } catch {
       // What cannot be looked at must not be taken for a place where nothing is.
       guard error.isMissing else { throw LifecycleError(error) }

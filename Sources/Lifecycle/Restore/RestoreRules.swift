@@ -20,6 +20,9 @@ struct RestoreRules: Sendable {
   var anchors = LinkAnchors()
   /// What is in the target's container now.
   var present: ContainerScan?
+  /// When the operation began, where a file counts as unchanged only with the stored bytes
+  /// (`ContentProof`).
+  var comparesBytesAt: Timestamp?
   /// Whether even what the policy keeps out of backups is removed.
   var deletesExcluded = false
   /// What is put behind the name of a file that gives way and has to stay beside what is restored.
@@ -79,6 +82,12 @@ struct ClassFilter: Sendable {
       wanted.isEmpty
       ? [:]
       : Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
+  }
+
+  /// What a snapshot noted of classes, where none is asked for.
+  init(known snapshot: Snapshot) {
+    wanted = []
+    runs = Dictionary(snapshot.classes.map { ($0.path, $0.name) }, uniquingKeysWith: { $1 })
   }
 
   var isIdle: Bool { wanted.isEmpty }

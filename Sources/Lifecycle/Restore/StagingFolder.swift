@@ -90,14 +90,38 @@ struct StagingFolder: ~Copyable {
     return status
   }
 
+  /// Moves it to the trash, with what came back into it.
+  borrowing func keep(in trash: TrashPlace) throws(SystemError) {
+    try trash.keep(name, of: parent, at: [], leaving: true, as: Self.keptName)
+  }
+
+  private static let keptName: ByteString = "staged"
+
   /// Removes those in which nobody works any more, as far as that is possible; throws the first error.
   static func removeAbandoned(in parent: borrowing Folder) throws(SystemError) {
+    try forEachAbandoned(in: parent) { name, _ throws(SystemError) in try parent.removeTree(name) }
+  }
+
+  /// Moves those in which nobody works any more to a trash, which is made where there is one.
+  static func keepAbandoned(
+    in parent: borrowing Folder,
+    _ makeTrash: (borrowing Folder) throws(SystemError) -> TrashPlace
+  ) throws(SystemError) {
+    try forEachAbandoned(in: parent) { name, folder throws(SystemError) in
+      try makeTrash(folder).keep(name, of: parent, at: [], leaving: true, as: keptName)
+    }
+  }
+
+  private static func forEachAbandoned(
+    in parent: borrowing Folder,
+    _ body: (ByteString, borrowing Folder) throws(SystemError) -> Void
+  ) throws(SystemError) {
     var failure: SystemError?
     for name in try parent.names() where name.bytes.starts(with: prefix) {
       guard let folder = try? parent.folder(name), let lock = try? FileLock(lockName, in: folder)
       else { continue }
       do throws(SystemError) {
-        try parent.removeTree(name)
+        try body(name, folder)
       } catch { failure = failure ?? error }
       withExtendedLifetime(lock) {}
     }

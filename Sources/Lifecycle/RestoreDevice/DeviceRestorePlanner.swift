@@ -210,6 +210,7 @@ struct DeviceRestorePlanner {
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection
     rules.deletesExcluded = request.deletesExcluded
+    rules.comparesBytesAt = request.comparesBytes ? request.time : nil
     rules.asideSuffix = AsideName.suffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
     if item.logical.kind == .settings { adapt(&rules, toSettings: item) }

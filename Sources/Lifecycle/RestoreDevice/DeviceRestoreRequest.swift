@@ -27,6 +27,8 @@ public struct DeviceRestoreRequest: Sendable {
   public var deletesExcluded = false
   /// Whether a bundle of another version than the stored one gives way to it, as a whole.
   var replacesBundles = false
+  /// Whether a file counts as unchanged only where its bytes are the stored ones.
+  var comparesBytes = false
   /// Whether only bundles come back.
   var leavesData = false
   /// Whether apps may run meanwhile.

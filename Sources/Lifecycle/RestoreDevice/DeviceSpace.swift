@@ -18,11 +18,11 @@ struct DeviceSpace {
     for part in plan.parts { add(part.plan.bytesNeeded, entries: 0, at: part.target) }
   }
 
-  /// What comes of a package, and of a snapshot. A pure plan does not ask a volume for its room, so
-  /// this is no refusal of the plan.
+  /// What comes of a package, and of a snapshot.
   init(_ plan: AppChangePlan) {
     for part in plan.restore?.parts ?? [] {
-      add(part.plan.bytesNeeded, entries: 0, at: part.target)
+      let entries = part.plan.creates.entries + part.plan.replaces.entries
+      add(part.plan.bytesNeeded, entries: UInt64(entries), at: part.target)
     }
     guard let package = plan.request.package,
       let to = plan.containers.first(where: { $0.logical.kind == .bundle && $0.to != nil })?.to
@@ -40,6 +40,31 @@ struct DeviceSpace {
       entries: (before?.entries ?? 0) + entries, space: space)
   }
 
+  /// How many bytes are to be written on a volume, by the number of its file system.
+  func bytes(on device: UInt64) -> UInt64 { needs[device]?.bytes ?? 0 }
+
+  /// Where something does not fit, and why not; nothing where everything does.
+  func shortage() -> (folder: ByteString, reason: String)? {
+    for need in needs.values.sorted(by: { $0.folder < $1.folder }) {
+      // A file system that does not count what it can hold says 0.
+      let files = need.space.availableInodes
+      if need.bytes > need.space.available {
+        let free = ByteCount.text(need.space.available)
+        return (
+          need.folder,
+          "up to \(ByteCount.text(need.bytes)) are to be written, and \(free) are free there"
+        )
+      }
+      if files > 0, need.entries > files {
+        return (
+          need.folder,
+          "\(need.entries) files and folders are to be made, and there is room for \(files)"
+        )
+      }
+    }
+    return nil
+  }
+
   /// Refuses what does not fit.
   ///
   /// - Parameters:
@@ -48,21 +73,8 @@ struct DeviceSpace {
     _ action: String = "restore to",
     hint: String = "free space there, or restore a part: '--app', '--class' or 'SNAP:PATH'"
   ) throws(LifecycleError) {
-    for need in needs.values {
-      let reason: String
-      // A file system that does not count what it can hold says 0.
-      let files = need.space.availableInodes
-      if need.bytes > need.space.available {
-        reason =
-          "up to \(ByteCount.text(need.bytes)) are to be written, and "
-          + "\(ByteCount.text(need.space.available)) are free there"
-      } else if files > 0, need.entries > files {
-        reason = "\(need.entries) files and folders are to be made, and there is room for \(files)"
-      } else {
-        continue
-      }
-      throw LifecycleError(.failed, "cannot \(action) '\(need.folder)': \(reason)", hint: hint)
-    }
+    guard let (folder, reason) = shortage() else { return }
+    throw LifecycleError(.failed, "cannot \(action) '\(folder)': \(reason)", hint: hint)
   }
 
   /// The nearest folder at or above a path that is there.
@@ -73,5 +85,17 @@ struct DeviceSpace {
       if let folder = try? Folder.open(path: ByteString("/").appending(joined)) { return folder }
       if parts.popLast() == nil { return nil }
     }
+  }
+}
+
+extension AppChangePlan {
+  static let roomHint =
+    "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'"
+
+  /// Why what the package or the snapshot brings finds no room on the device's volumes now: a look at the
+  /// system, each time it is asked for, so that it is none of the plan's own refusals.
+  public func missingRoom() -> Refusal? {
+    guard !isSimulated, let (folder, reason) = DeviceSpace(self).shortage() else { return nil }
+    return Refusal(.noRoom, "in '\(folder)' \(reason)", hint: Self.roomHint)
   }
 }

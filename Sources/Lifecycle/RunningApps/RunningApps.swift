@@ -49,16 +49,19 @@ struct RunningApps {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
     let registered = registered.filter { apps.contains($0.app) }
-    if !registered.isEmpty { return registered }
-    guard let unknown else { return [Self.unreadable] }
+    guard let unknown else { return registered + [Self.unreadable] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
     // Whose they are is asked for again: mostly nobody's.
     let uses = files.isEmpty ? [] : (try? Processes.using { files[$0] != nil })?.uses
-    guard let uses else { return [Self.unreadable] }
-    let signs = uses.map {
-      Sign(app: app(of: $0), process: $0.process, program: $0.name, file: $0.file)
-    }
+    guard let uses else { return registered + [Self.unreadable] }
+    // What the register names it names better.
+    let known = Set(registered.map(\.process))
+    let signs =
+      registered
+      + uses.filter { !known.contains($0.process) }.map {
+        Sign(app: app(of: $0), process: $0.process, program: $0.name, file: $0.file)
+      }
     if unknown.isEmpty { return signs }
     let owners = owners(of: wanted)
     return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)

@@ -24,6 +24,8 @@ public struct Trash: Sendable {
     public let subjects: [ByteString]
     /// Where its things lie.
     public let folders: [ByteString]
+    /// The snapshot that was made before the operation, by its name.
+    public let saved: String?
     /// What is there, folders on the way among them.
     public internal(set) var totals = RestoreTotals()
   }
@@ -39,7 +41,8 @@ public struct Trash: Sendable {
     return items
   }
 
-  private func unmeasured() throws(SystemError) -> [Item] {
+  /// What is there, the oldest first, without sizes.
+  func unmeasured() throws(SystemError) -> [Item] {
     guard let trash = try ControlFolder.open(ControlFolder.trash, root: root) else { return [] }
     let place = ControlFolder.path(ControlFolder.trash, root: root)
     var items: [Item] = []
@@ -52,7 +55,8 @@ public struct Trash: Sendable {
         Item(
           id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
           subjects: note?.subjects ?? [],
-          folders: [place.appending(name)] + Self.known(note?.elsewhere ?? [], name)))
+          folders: [place.appending(name)] + Self.known(note?.elsewhere ?? [], name),
+          saved: note?.saved))
     }
     return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
@@ -82,12 +86,24 @@ public struct Trash: Sendable {
 
   // MARK: - Emptying
 
-  /// Whether the operation that something is of is going on, or was interrupted and can need it.
+  /// Whether the operation that something is of, or one that brings it back, is going on, or was
+  /// interrupted and can need it.
   public func isInUse(_ item: Item) throws(SystemError) -> Bool {
-    guard let id = item.id.utf8,
-      let journal = try ControlFolder.open(ControlFolder.journal, root: root)
-    else { return false }
-    return try journal.statusIfPresent(OperationJournal.file(id)) != nil
+    guard let journal = try ControlFolder.open(ControlFolder.journal, root: root) else {
+      return false
+    }
+    for name in try journal.names() {
+      guard let id = OperationJournal.id(name) else { continue }
+      if ByteString(id) == item.id { return true }
+      // It may end between two looks; one that nobody can read may need anything.
+      guard let text = try InterruptedOperation.read(name, in: journal) else { continue }
+      guard let record = JournalRecord(reading: text) else { return true }
+      if record.roots.contains(where: { root in item.folders.contains { root.path.isWithin($0) } })
+      {
+        return true
+      }
+    }
+    return false
   }
 
   /// Removes what an operation put there, by folder handles; a volume that is mounted in it stays.
@@ -104,12 +120,42 @@ public struct Trash: Sendable {
     }
   }
 
+  /// Removes the folder of an operation that was taken back, where nothing was put there: else it would be
+  /// listed, and without a note it would stay for good.
+  func removeEmpty(_ id: String) {
+    let item = (try? unmeasured())?.first { $0.id == ByteString(id) }
+    guard let item, item.folders.allSatisfy(Self.isEmpty) else { return }
+    try? remove(item)
+  }
+
+  private static func isEmpty(_ path: ByteString) -> Bool {
+    do throws(SystemError) {
+      return try holdsNothing(Folder.open(path: path)) { name in
+        name == TrashNote.file || AtomicFile.isTemporary(name) || TrashPlace.isProbe(name)
+      }
+    } catch { return error.isMissing }
+  }
+
+  /// Whether there are only folders below a folder, and in itself what is the program's own.
+  private static func holdsNothing(
+    _ folder: borrowing Folder, but isOwn: (ByteString) -> Bool
+  ) throws(SystemError) -> Bool {
+    for name in try folder.names() where !isOwn(name) {
+      guard try folder.statusIfPresent(name)?.kind == .directory,
+        try holdsNothing(folder.folder(name), but: { _ in false })
+      else { return false }
+    }
+    return true
+  }
+
   /// Removes what of these apps, groups and folders is older than a day.
   ///
   /// What cannot be removed stays for the next time: what was just done is done all the same.
   func removeOld(of subjects: [ByteString], now: Timestamp) {
     for item in (try? unmeasured()) ?? []
-    where item.operation != nil && now.since(item.time) > Self.age {
+    where item.operation != nil && now.since(item.time) > Self.age
+      && (try? isInUse(item)) == false
+    {
       let done = item.subjects.filter(subjects.contains)
       if done.count == item.subjects.count {
         try? remove(item)

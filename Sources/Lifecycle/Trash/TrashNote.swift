@@ -13,6 +13,8 @@ struct TrashNote: Hashable, Sendable {
   var subjects: [ByteString]
   /// Folders of this operation on other volumes than the device's root, absolute.
   var elsewhere: [ByteString] = []
+  /// The snapshot that was made before it, by its name.
+  var saved: String?
 
   init(_ record: JournalRecord) {
     (id, operation, time) = (record.id, record.operation, record.time)
@@ -25,6 +27,7 @@ struct TrashNote: Hashable, Sendable {
       JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
       JSON.Member("subjects", JournalRecord.list(subjects)),
       JSON.Member("elsewhere", JournalRecord.list(elsewhere)),
+      JSON.Member("saved", saved.map { .string($0) } ?? .null),
     ]).compactBytes + [UInt8(ascii: "\n")]
   }
 
@@ -40,5 +43,6 @@ struct TrashNote: Hashable, Sendable {
     else { return nil }
     (self.id, self.operation, self.time) = (id, operation, time)
     (self.subjects, self.elsewhere) = (subjects, elsewhere)
+    saved = json["saved"]?.string
   }
 }

@@ -13,15 +13,18 @@ final class TrashPlace {
   ///
   /// - Parameters:
   ///   - container: the container's logical path.
+  ///   - saved: the snapshot that was made before, as its note says.
   ///   - folder: the folder that steps work in.
   ///   - probe: a folder below it, closed to others, in which a name may be made.
   init(
-    of record: JournalRecord, for container: ByteString, in folder: borrowing Folder,
+    of record: JournalRecord, saved: String? = nil, for container: ByteString,
+    in folder: borrowing Folder,
     probing probe: borrowing Folder, root: ByteString
   ) throws(SystemError) {
     let trash = try ControlFolder.make(ControlFolder.trash, root: root)
     let own = try trash.makeFolder(ByteString(record.id), permissions: 0o700)
     var note = TrashNote(in: own) ?? TrashNote(record)
+    if let saved { note.saved = saved }
     let isNear = try Self.canMove(from: probe, to: own)
     var place = ControlFolder.path(ControlFolder.trash, root: root)
     if !isNear { place = ControlFolder.path(ControlFolder.trash, root: folder.path) }
@@ -34,20 +37,31 @@ final class TrashPlace {
     ladder = PathLadder(root: try Folder.make(path: path, permissions: 0o700))
   }
 
-  /// Keeps a child of a folder at a path below the container's.
+  /// The folder, next to the containers' own, for what came and had to go again when an operation was
+  /// taken back: somebody may have written into it.
+  static let takenBack: ByteString = "taken-back"
+
+  /// Keeps a child of a folder at a path below the container's, under another name if one is given.
   func keep(
-    _ name: ByteString, of folder: borrowing Folder, at path: [ByteString], leaving: Bool
+    _ name: ByteString, of folder: borrowing Folder, at path: [ByteString], leaving: Bool,
+    as newName: ByteString? = nil
   ) throws(SystemError) {
     try ladder.withFolder(path, making: true) { place throws(SystemError) in
-      try folder.keep(name, in: place, as: name, leaving: leaving)
+      try folder.keep(name, in: place, as: newName ?? name, leaving: leaving)
     }
   }
+
+  /// One of the program's own names, so that nobody takes what a kill leaves for something of an app.
+  private static let probePrefix = ".sandboxctl-restore-probe-"
+
+  /// Whether a name in an operation's folder is one that was only to try whether it can be moved there.
+  static func isProbe(_ name: ByteString) -> Bool { name.bytes.starts(with: probePrefix.utf8) }
 
   /// Whether what is in one folder can be moved to another: on one volume, and through one mount of it.
   static func canMove(
     from probe: borrowing Folder, to folder: borrowing Folder
   ) throws(SystemError) -> Bool {
-    let name = ByteString("probe-" + Host.randomHex(bytes: 8))
+    let name = ByteString(probePrefix + Host.randomHex(bytes: 8))
     try probe.create(name, permissions: 0o600).close()
     do throws(SystemError) {
       try probe.rename(name, to: name, in: folder)

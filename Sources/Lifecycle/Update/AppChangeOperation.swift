@@ -1,4 +1,5 @@
 public import ArchiveStore
+internal import Codecs
 public import SandboxModel
 internal import SystemIO
 
@@ -52,9 +53,9 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-    try DeviceSpace(plan).require(
-      "\(plan.request.change.rawValue) '\(plan.request.app)' in",
-      hint: "free space on that volume, as with 'sandboxctl purge' or 'sandboxctl trash empty'")
+    let room = DeviceSpace(plan)
+    try room.require(
+      "\(plan.request.change.verb) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
     let (root, subjects) = (plan.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
@@ -63,7 +64,8 @@ public struct AppChangeOperation {
     var report = AppChangeReport()
     let exchange = AppExchange(plan, journal)
     do {
-      report.saved = try save()
+      report.saved = try save(leaving: room)
+      exchange.saved = report.saved?.id.hex
       try exchange.prepare()
       report.written = try exchange.stage(&package, isStopping: isStopping)
       if let reader { try exchange.stage(from: reader, counters, isStopping: isStopping) }
@@ -71,6 +73,8 @@ public struct AppChangeOperation {
     } catch {
       // Nothing was moved: what was staged goes, or 'recover' removes it.
       exchange.abandon()
+      Trash(of: root).removeEmpty(journal.record.id)
+      SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
       try? journal.end()
       throw Self.told(error)
     }
@@ -94,7 +98,7 @@ public struct AppChangeOperation {
   // MARK: - Before
 
   private func requireAllowed() throws(LifecycleError) {
-    let (change, app) = (plan.request.change.rawValue, plan.request.app)
+    let (change, app) = (plan.request.change.verb, plan.request.app)
     if let refusal = plan.refusals.first {
       throw LifecycleError(
         .failed, "cannot \(change) '\(app)': \(refusal.reason)", hint: refusal.hint)
@@ -108,14 +112,16 @@ public struct AppChangeOperation {
     }
     if plan.request.isForced { return }
     let signs = plan.runningProcesses()
-    guard let first = signs.first else { return }
-    let more = signs.count > 1 ? ", and \(signs.count - 1) more" : ""
+    if signs.isEmpty { return }
+    let shown = signs.prefix(5).map(\.text).joined(separator: "; ")
+    let more = signs.count > 5 ? "; and \(signs.count - 5) more" : ""
     throw LifecycleError(
-      .failed, "cannot \(change) '\(app)': \(first.text)\(more)",
+      .failed, "cannot \(change) '\(app)': \(shown)\(more)",
       hint: "close the app and try again, or add '--force'")
   }
 
-  private func save() throws -> StoredSnapshot? {
+  /// Makes the snapshot; where it shares a volume with the device what comes has to find room beside it.
+  private func save(leaving room: DeviceSpace) throws -> StoredSnapshot? {
     guard plan.request.savesFirst, !plan.scan.containers.isEmpty else { return nil }
     // A bundle that is put back takes nothing away.
     if plan.request.change == .reinstall, !plan.takesAway { return nil }
@@ -123,9 +129,13 @@ public struct AppChangeOperation {
     guard let repository else {
       throw LifecycleError(
         .failed,
-        "cannot \(change.rawValue) '\(plan.request.app)': there is no repository for the snapshot of "
+        "cannot \(change.verb) '\(plan.request.app)': there is no repository for the snapshot of "
           + "what is there",
         hint: "name one with '--repo', or go without one with '--no-snapshot'")
+    }
+    var saving = saving
+    if let volume = try repository.storage.space()?.device {
+      saving.neededAfterwards = room.bytes(on: volume)
     }
     let apps = plan.request.app.bytes.utf8.map { [$0] } ?? []
     return try SafetySnapshot(
@@ -150,6 +160,9 @@ public struct AppChangeOperation {
 }
 
 extension AppChange {
+  /// What is done, behind "cannot".
+  var verb: String { self == .rollback ? "roll back" : rawValue }
+
   /// Why the snapshot before it is made.
   var reason: Reason {
     switch self {

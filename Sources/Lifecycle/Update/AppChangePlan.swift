@@ -78,6 +78,15 @@ public struct AppChangePlan: Sendable {
     return Self.sorted(sums)
   }
 
+  /// What comes back from the trash of an update, by class, those of the largest class first.
+  public var returnTotals: [(dataClass: DataClass, totals: EntryTotals)] {
+    var sums: [DataClass: EntryTotals] = [:]
+    for item in containers.flatMap(\.returns) {
+      sums[item.dataClass, default: EntryTotals()].add(item.totals)
+    }
+    return Self.sorted(sums)
+  }
+
   private static func sorted(
     _ sums: [DataClass: EntryTotals]
   ) -> [(dataClass: DataClass, totals: EntryTotals)] {
@@ -122,6 +131,8 @@ public struct Refusal: Sendable, Hashable {
     case newerData = "newer-data"
     /// The layout has no apps.
     case layout
+    /// A volume of the device has too little room for what comes.
+    case noRoom = "no-room"
   }
 }
 
@@ -170,6 +181,8 @@ public struct PlannedContainer: Sendable {
   public internal(set) var moves: [PlannedMove] = []
   /// What does not, and why.
   public internal(set) var notMoved: [PathRemark] = []
+  /// What comes back into it from the trash of the update that is undone.
+  public internal(set) var returns: [PlannedReturn] = []
   /// Paths of it that become links to the same paths of the home.
   var ownLinks: [ByteString] = []
   /// The folder that gets its place by one rename: the container's own, or one above it where that is
@@ -197,6 +210,8 @@ public struct PlannedPath: Sendable, Hashable {
     case dropped
     /// Something new takes its place.
     case replaced
+    /// It comes back from a snapshot where nothing is.
+    case restored
   }
 
   /// The logical path.

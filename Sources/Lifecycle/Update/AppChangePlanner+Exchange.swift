@@ -11,7 +11,10 @@ extension AppChangePlanner {
     for number in scan.containers.indices where scan.containers[number].container.kind != .bundle {
       plan.containers.append(planned(number))
     }
-    if request.package != nil { planMissing(&plan) }
+    if request.package != nil {
+      planMissing(&plan)
+      noteWaiting(&plan)
+    }
     anchorLinks(&plan)
     refuseImmovable(&plan)
     if plan.isSimulated { plan.commands = PlatformCommands.commands(for: request, on: device) }
@@ -182,6 +185,19 @@ extension AppChangePlanner {
     guard device.layout == .coreSimulator else { return }
     for group in package.groups where group.isKnown {
       plan.containers += missing(.group(LogicalName(group.group.bytes)), package, isMade: true)
+    }
+  }
+
+  /// Says of what waits in the safe harbor for a container that is there already that it goes on waiting.
+  private func noteWaiting(_ plan: inout AppChangePlan) {
+    let waiting = SafeHarbor.all(on: device).filter { $0.app == request.app.bytes }
+    for path in waiting.flatMap(\.containers)
+    where scan.containers.contains(where: { $0.container.logicalPrefix == path }) {
+      let place = SafeHarbor.path(for: path, root: device.root)
+      plan.notes.append(
+        PathRemark(
+          path: path,
+          remark: "the app has this container, so what waits for it at '\(place)' stays there"))
     }
   }
 

@@ -57,6 +57,7 @@ extension AppChangePlanner {
     }.map { keeping($0) }
     for part in restore.parts { add(part, &plan) }
     plan.containers.sort { $0.path < $1.path }
+    planReturns(stored, &plan)
     plan.newer.sort()
     refuseNewer(&plan)
     return plan
@@ -70,6 +71,7 @@ extension AppChangePlanner {
     wanted.replacesBundles = true
     wanted.leavesData = request.data == .now
     wanted.overwrite = request.data == .merge ? .ifNewer : .ifChanged
+    wanted.comparesBytes = true
     wanted.deletes = request.data != .merge
     return wanted
   }
@@ -89,6 +91,8 @@ extension AppChangePlanner {
         plan.newer += newer(in: found, replaced, deleted).map { part.path.appending($0) }
       }
     }
+    planned.paths += RestoredPaths(part).paths
+    planned.paths.sort { $0.path < $1.path }
     plan.containers.append(planned)
   }
 

@@ -19,7 +19,7 @@ extension AppExchange {
     from reader: RepositoryReader, _ counters: ProgressCounters,
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
-    for part in plan.restore?.parts ?? [] where !part.plan.isIdle {
+    for part in plan.restore?.parts ?? [] where isStaged(part) {
       let place = try place(at: part.plan.place.folder)
       let run = try RestoreRun(
         part.plan, in: place.folder, place.staging, threads: Host.processors, counters)
@@ -43,7 +43,38 @@ extension AppExchange {
         add(step)
       }
       parts.append(StagedPart(plan: part.plan, run: run, trash: trash))
+      try stageReturns(to: part, place)
     }
+  }
+
+  /// Whether something comes back into a container, of the snapshot or of the trash.
+  func isStaged(_ part: PlannedPart) -> Bool {
+    !part.plan.isIdle || plan.containers.contains { $0.path == part.path && !$0.returns.isEmpty }
+  }
+
+  /// What comes back from the trash of the update: by one rename each, after all that the snapshot has.
+  private func stageReturns(to part: PlannedPart, _ place: StagedPlace) throws {
+    guard let planned = plan.containers.first(where: { $0.path == part.path }),
+      !planned.returns.isEmpty
+    else { return }
+    // A container that is made lies where it is staged.
+    let made = try part.plan.place.name.map { try place.staging.tree.folder($0) }
+    let inode = try made?.status().identity.inode ?? place.folder.status().identity.inode
+    let container = root(part.target, inode: inode)
+    for item in planned.returns {
+      // Down to the folder in the trash that has the container's paths.
+      let top = ByteString("/").appending(
+        ByteString(
+          item.from.components.dropLast(item.inner.components.count).map(\.bytes)
+            .joined(separator: [UInt8(ascii: "/")])))
+      add(
+        JournalStep(
+          path: item.inner, root: container, source: try root(Folder.open(path: top))))
+    }
+    if planned.links.isEmpty { return }
+    let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))
+    try place.staging.tree.createFolder(name, permissions: 0o700)
+    try stageLinks(planned, in: place.staging.tree.folder(name), container, place)
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
@@ -52,7 +83,7 @@ extension AppExchange {
     guard let lost = (found.damaged + part.plan.damaged).first ?? found.failed.first else { return }
     throw LifecycleError(
       .failed,
-      "cannot \(plan.request.change.rawValue) '\(plan.request.app)': '\(part.logical(lost.path))' "
+      "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(part.logical(lost.path))' "
         + "cannot be brought back: \(lost.remark)",
       hint: "nothing was changed; 'sandboxctl check' tells what is damaged, and 'restore' brings "
         + "back what is whole")

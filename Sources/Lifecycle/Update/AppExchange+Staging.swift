@@ -107,7 +107,7 @@ extension AppExchange {
     }
   }
 
-  private func stageLinks(
+  func stageLinks(
     _ planned: PlannedContainer, in staged: borrowing Folder, _ container: Int, _ place: StagedPlace
   ) throws {
     if planned.links.isEmpty { return }
@@ -143,7 +143,7 @@ extension AppExchange {
     guard try TrashPlace.canMove(from: place.staging.tree, to: harbor) else {
       throw LifecycleError(
         .failed,
-        "cannot \(plan.request.change.rawValue) '\(plan.request.app)': what waits for it at "
+        "cannot \(plan.request.change.verb) '\(plan.request.app)': what waits for it at "
           + "'\(from)' lies on another volume than '\(to)'",
         hint: "move it to a folder on that volume and link to it from there, or restore it again")
     }

@@ -24,6 +24,8 @@ final class AppExchange {
   /// What comes back of a snapshot, staged.
   var parts: [StagedPart] = []
   private var trashes: [ByteString: TrashPlace] = [:]
+  /// The snapshot that was made before, by its name: the trash says of which state it has the rest.
+  var saved: String?
 
   /// A folder in which steps work, with what is staged for it.
   final class StagedPlace {
@@ -46,7 +48,7 @@ final class AppExchange {
   /// Notes where something will be staged, and makes the folders for it.
   func prepare() throws(SystemError) {
     let changing = plan.containers.filter { $0.fate.isExchange }
-    let restored = plan.restore?.parts.filter { !$0.plan.isIdle }.map(\.plan.place.folder) ?? []
+    let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.folder) ?? []
     let folders = Set(
       restored
         + changing.flatMap { [($0.top ?? $0.to)?.parent, $0.from?.parent].compactMap { $0 } }
@@ -101,7 +103,8 @@ final class AppExchange {
       trash = known
     } else {
       trash = try TrashPlace(
-        of: journal.record, for: logical, in: place.folder, probing: place.staging.tree,
+        of: journal.record, saved: saved, for: logical, in: place.folder,
+        probing: place.staging.tree,
         root: plan.device.root)
     }
     trashes[logical] = trash
@@ -121,19 +124,58 @@ final class AppExchange {
     try requireAsPlanned()
   }
 
-  /// Takes all steps, which the journal has by then: from here on nothing is taken back.
+  /// Takes all steps, which the journal has by then. Where one of them cannot be taken all are taken back.
   ///
   /// - Returns: how long the renames took, in seconds.
   func run() throws -> Double {
     do throws(SystemError) {
       try journal.move(steps, below: roots)
-    } catch { throw unfinished(error) }
+    } catch { throw notBegun(error) }
     let start = Host.monotonicSeconds()
     do throws(SystemError) {
       let runner = StepRunner(roots)
       for step in steps { _ = try runner.take(step) }
-    } catch { throw unfinished(error) }
+    } catch { throw takenBack(error) }
     return Host.monotonicSeconds() - start
+  }
+
+  /// Takes back what was done of the steps, and tells so; or that it is left to the recovery, where that
+  /// cannot be done now.
+  private func takenBack(_ error: SystemError) -> LifecycleError {
+    let back = TakingBack(journal.record, root: plan.device.root)
+    var failed: [PathRemark] = []
+    do throws(SystemError) {
+      try journal.takeBack()
+      let count = try back.takeSteps(&failed)
+      if count > 0 {
+        for place in places.values {
+          try place.staging.keep(in: back.trash(in: place.folder, probing: place.staging.tree))
+        }
+      }
+      try journal.end()
+    } catch { return unfinished(error) }
+    abandon()
+    return failure(
+      error,
+      failed.first.map { "all was taken back but '\($0.path)': \($0.remark)" }
+        ?? "everything is as it was before")
+  }
+
+  /// Ends what has a journal that could not be written: no step was taken.
+  private func notBegun(_ error: SystemError) -> LifecycleError {
+    do throws(SystemError) {
+      try journal.end()
+    } catch { return unfinished(error) }
+    // Without its journal nothing needs what was staged.
+    abandon()
+    return failure(error, "everything is as it was before")
+  }
+
+  private func failure(_ error: SystemError, _ end: String) -> LifecycleError {
+    LifecycleError(
+      .failed,
+      "cannot \(plan.request.change.verb) '\(plan.request.app)': \(error.description)",
+      hint: [error.hint, end].compactMap { $0 }.joined(separator: "; "))
   }
 
   /// Makes it durable and removes what is left of the staging.
@@ -190,7 +232,7 @@ final class AppExchange {
       guard now?.identity == status.identity else {
         throw LifecycleError(
           .failed,
-          "cannot \(plan.request.change.rawValue) '\(plan.request.app)': '\(planned.path)' is another "
+          "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' is another "
             + "folder than when it was looked at",
           hint: "something else changed the app meanwhile: try again")
       }

@@ -6,13 +6,13 @@ internal import SandboxModel
 internal import SystemIO
 
 extension AppChangePlan {
-  /// The plan as `--dry-run --json` tells it.
-  var json: JSON {
-    .object(head + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
+  /// The plan as `--dry-run --json` tells it, with all that forbids it.
+  func json(_ refusals: [Refusal]) -> JSON {
+    .object(head(refusals) + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
   }
 
   /// What the plan and the report tell.
-  fileprivate var head: [JSON.Member] {
+  fileprivate func head(_ refusals: [Refusal]) -> [JSON.Member] {
     [
       JSON.Member("operation", .string(request.change.rawValue)),
       JSON.Member("device", .string(device.identity.description)),
@@ -31,11 +31,12 @@ extension AppChangePlan {
       JSON.Member("snapshot", restore.map { .string($0.snapshot.id.hex) } ?? .null),
       JSON.Member("newer", .array(newer.map { .object(JSON.path($0)) })),
       JSON.Member(
-        "left_groups", .array((restore?.leftGroups ?? []).map { .object(JSON.path($0.path)) })),
+        "left_groups", .array((restore?.leftGroups ?? []).map(\.json))),
       JSON.Member("carried", Self.json(totals(.carried))),
       JSON.Member("at_risk", Self.json(totals(.atRisk))),
       JSON.Member("dropped", Self.json(totals(.dropped))),
       JSON.Member("replaced", Self.json(totals(.replaced))),
+      JSON.Member("restored", Self.json(totals(.restored))),
       JSON.Member("not_in_snapshot", .array(notHeld.map(\.json))),
       JSON.Member("not_in_snapshot_by_class", Self.json(notHeldTotals)),
       JSON.Member("notes", .array(notes.map(\.json))),
@@ -59,9 +60,7 @@ extension AppChangeReport {
   /// The report as `--json` tells it.
   func json(_ plan: AppChangePlan) -> JSON {
     .object(
-      plan.head + [
-        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
-        JSON.Member("trash", trash.map { .string($0) } ?? .null),
+      plan.head([]) + JSON.kept(saved, trash: trash) + [
         JSON.Member("unplanned", .array(unplanned.map(\.json))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("written_entries", .integer(Int64(written.entries))),
@@ -90,6 +89,7 @@ extension PlannedContainer {
       ] + (from.map { JSON.path($0, named: "from") } ?? [JSON.Member("from", .null)])
         + (to.map { JSON.path($0, named: "to") } ?? [JSON.Member("to", .null)]) + [
           JSON.Member("paths", .array(paths.map(\.json))),
+          JSON.Member("returns", .array(returns.map { $0.json(in: path) })),
           JSON.Member("moves", .array(moves.map(\.json))),
           JSON.Member("not_moved", .array(notMoved.map(\.json))),
           JSON.Member("links", .array(links.map(\.json))),
@@ -103,6 +103,17 @@ extension PlannedPath {
     .object(
       JSON.path(path) + [
         JSON.Member("fate", .string(fate.rawValue)),
+        JSON.Member("class", .string(dataClass.rawValue)),
+        JSON.Member("files", .integer(Int64(totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+      ])
+  }
+}
+
+extension PlannedReturn {
+  fileprivate func json(in container: ByteString) -> JSON {
+    .object(
+      JSON.path(container.appending(inner)) + JSON.path(from, named: "from") + [
         JSON.Member("class", .string(dataClass.rawValue)),
         JSON.Member("files", .integer(Int64(totals.files))),
         JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),

@@ -16,15 +16,25 @@ struct AppChangeOptions: ParsableArguments {
 
   @Flag(help: "Go on though the app runs.")
   var force = false
+}
 
-  @OptionGroup var device: DeviceOptions
-  @OptionGroup var policy: PolicyOptions
-  @OptionGroup var repository: RepositoryOptions
-  @OptionGroup var progress: ProgressOptions
-  @OptionGroup var output: OutputOptions
+/// A command that installs, replaces or removes an app.
+///
+/// Each declares its groups of options itself: in a debug build the parser checks a group four times as
+/// often for each group that it lies in, and those of a group in a group took most of the time that the
+/// program ran.
+protocol AppChangeCommand: SandboxCommand {
+  var change: AppChangeOptions { get }
+  var device: DeviceOptions { get }
+  var policy: PolicyOptions { get }
+  var repository: RepositoryOptions { get }
+  var progress: ProgressOptions { get }
+  var output: OutputOptions { get }
+}
 
+extension AppChangeCommand {
   /// The device, which has to be named: these commands never change the one that is there by default.
-  func find() throws -> Device {
+  fileprivate func find() throws -> Device {
     guard device.root != nil else {
       throw UsageError(
         "it is not said which device is to be changed", hint: "name it with '--root DIR'")
@@ -35,7 +45,7 @@ struct AppChangeOptions: ParsableArguments {
 
 /// One of these commands on one device.
 struct AppChangeRun {
-  let options: AppChangeOptions
+  private let command: any AppChangeCommand
   let device: Device
   let policy: CompiledPolicy
   /// The repository for the snapshot, where there is to be one and there is one.
@@ -43,17 +53,18 @@ struct AppChangeRun {
 
   /// Finds the device, makes good what was interrupted there, unless nothing is to be changed, and opens
   /// the repository.
-  init(_ options: AppChangeOptions, _ console: Console) throws {
-    self.options = options
-    var found = try options.find()
-    policy = try options.policy.compile(for: found, options.output, console)
-    if options.dryRun {
+  init(_ command: any AppChangeCommand, _ console: Console) throws {
+    self.command = command
+    var found = try command.find()
+    policy = try command.policy.compile(for: found, command.output, console)
+    if command.change.dryRun {
       console.warn(ofInterruptedOn: found)
-    } else if try console.recover(Recovery(found, policy: policy, isForced: options.force)) {
-      found = try options.find()
+    } else if try console.recover(Recovery(found, policy: policy, isForced: command.change.force)) {
+      found = try command.find()
     }
     device = found.stating(groupsOf: policy)
-    repository = options.dryRun || options.noSnapshot ? nil : try Self.open(options.repository)
+    repository =
+      command.change.dryRun || command.change.noSnapshot ? nil : try Self.open(command.repository)
   }
 
   /// Opens the repository; nothing where nobody named one and the user's own is not there.
@@ -83,8 +94,8 @@ struct AppChangeRun {
   /// The request with what the options say.
   func adapted(_ request: AppChangeRequest) -> AppChangeRequest {
     var request = request
-    request.isForced = options.force
-    request.savesFirst = !options.noSnapshot
+    request.isForced = command.change.force
+    request.savesFirst = !command.change.noSnapshot
     return request
   }
 
@@ -98,13 +109,14 @@ struct AppChangeRun {
     _ plan: AppChangePlan, _ console: Console, from reader: RepositoryReader? = nil,
     _ body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
-    let text = AppChangeText(plan, console, isQuiet: options.output.quiet)
-    if options.dryRun || plan.isSimulated && plan.refusals.isEmpty {
-      try options.output.json ? console.result(plan.json) : text.tell()
-      return plan.refusals.isEmpty ? .done : .failed
+    let text = AppChangeText(plan, console, isQuiet: command.output.quiet)
+    if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
+      let refusals = plan.refusals + (plan.missingRoom().map { [$0] } ?? [])
+      try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
+      return refusals.isEmpty ? .done : .failed
     }
     let counters = ProgressCounters()
-    let report = try options.progress.run(counters, options.output) { isStopping in
+    let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(
         program: Version.text, cache: Host.cacheFolder, isStopping: isStopping)
       return try body(
@@ -112,7 +124,7 @@ struct AppChangeRun {
           plan, saving: saving, to: repository?.repository, from: reader, counters: counters,
           isStopping: isStopping))
     }
-    try options.output.json ? console.result(report.json(plan)) : text.report(report)
+    try command.output.json ? console.result(report.json(plan)) : text.report(report)
     return report.isComplete ? .done : .doneInPart
   }
 }

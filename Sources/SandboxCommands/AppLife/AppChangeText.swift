@@ -16,17 +16,17 @@ struct AppChangeText {
     (self.plan, self.console, self.isQuiet) = (plan, console, isQuiet)
   }
 
-  /// Says what would be done.
-  func tell() throws {
+  /// Says what would be done, and what forbids it.
+  func tell(_ refusals: [Refusal]) throws {
     try head()
     try containers()
-    try sums(drops: "would go to the trash", carries: "would stay with the app")
+    try sums(isDone: false)
     for process in plan.runningProcesses() where !plan.isSimulated {
       let end =
         plan.request.isForced ? "'--force' goes on all the same" : "without '--force' it is refused"
       console.warning("\(process.text): \(end)")
     }
-    for refusal in plan.refusals {
+    for refusal in refusals {
       let hint = refusal.hint.map { "; \($0)" } ?? ""
       console.warning("it would be refused: \(refusal.reason)\(hint)")
     }
@@ -45,10 +45,14 @@ struct AppChangeText {
     }
     try head()
     try containers()
-    try sums(drops: "went to the trash", carries: "stayed with the app")
+    try sums(isDone: true)
     if let trash = report.trash {
       try console.result(
         "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
+    }
+    if plan.request.change == .uninstall, let saved = report.saved {
+      try console.result(
+        "'sandboxctl restore \(saved.id.hex.prefix(8)) --in-place' brings it back")
     }
     try console.result(
       "done in \(Times.duration(report.seconds)), the exchange in "
@@ -83,6 +87,12 @@ struct AppChangeText {
       for move in container.moves {
         try console.result("  move  \(move.from) -> \(container.path.appending(move.inner))")
       }
+      for item in container.returns {
+        try console.result(
+          "  comes back from the trash  \(container.path.appending(item.inner))  "
+            + "\(item.dataClass.rawValue), \(Sizes.count(item.totals.files, "file")), "
+            + Sizes.text(item.totals.bytes))
+      }
       for remark in container.notMoved { console.note("\(remark.path): \(remark.remark)") }
       for link in container.links {
         try console.result("  link  \(link.path): \(link.before) -> \(link.after)")
@@ -93,15 +103,20 @@ struct AppChangeText {
     }
     for group in plan.restore?.leftGroups ?? [] {
       console.note(
-        "left as it is: \(group.path): other apps share it, or may; '--with-groups' takes it along")
+        "left as it is: \(group.path): \(group.reason); '--with-groups' takes it along")
     }
     for note in plan.notes { console.note("\(note.path): \(note.remark)") }
   }
 
-  private func sums(drops: String, carries: String) throws {
-    try sum(plan.totals(.carried), carries)
-    try sum(plan.totals(.atRisk), carries + ", which the platform does not promise")
-    try sum(plan.totals(.dropped), drops)
+  private func sums(isDone: Bool) throws {
+    let stays = isDone ? "stayed with the app" : "would stay with the app"
+    try sum(plan.totals(.carried), stays)
+    try sum(plan.totals(.atRisk), stays + ", which the platform does not promise")
+    try sum(plan.totals(.replaced), isDone ? "was replaced" : "would be replaced")
+    try sum(plan.totals(.dropped), isDone ? "went to the trash" : "would go to the trash")
+    let back = isDone ? "came back" : "would come back"
+    try sum(plan.totals(.restored), back + " of the snapshot")
+    try sum(plan.returnTotals, back + " from the trash of the update")
     if plan.request.savesFirst, !plan.isSimulated {
       try sum(plan.notHeldTotals, "not held by the snapshot")
     }
@@ -110,6 +125,7 @@ struct AppChangeText {
   private func sum(
     _ sums: [(dataClass: DataClass, totals: EntryTotals)], _ what: String
   ) throws {
+    let sums = sums.filter { $0.totals.files > 0 }
     if sums.isEmpty { return }
     let all = sums.reduce(into: EntryTotals()) { $0.add($1.totals) }
     let parts = sums.map { "\($0.dataClass.rawValue) \(Sizes.text($0.totals.bytes))" }
@@ -127,6 +143,7 @@ extension PlannedPath.Fate {
     case .atRisk: "stays, not promised"
     case .dropped: "goes"
     case .replaced: "is replaced"
+    case .restored: "comes back"
     }
   }
 }

@@ -3,7 +3,7 @@ internal import Lifecycle
 internal import SystemIO
 
 /// `sandboxctl install PACKAGE --root DIR`: installs an app that is not there.
-struct InstallCommand: SandboxCommand {
+struct InstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "install",
@@ -23,15 +23,15 @@ struct InstallCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: its folder or an .ipa file; on flatpak and snap its name.", valueName: "package"),
-    completion: .file())
-  var package: String
-
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var named: PackageArgument
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(options, console).exchange(.install, package, console) { _ in }
+    try AppChangeRun(self, console).exchange(.install, named.package, console) { _ in }
   }
 }

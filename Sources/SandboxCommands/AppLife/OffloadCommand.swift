@@ -1,10 +1,8 @@
 internal import ArgumentParser
 internal import Lifecycle
-internal import SandboxModel
-internal import SystemIO
 
 /// `sandboxctl offload APP --root DIR`: removes an app's bundle and keeps its data.
-struct OffloadCommand: SandboxCommand {
+struct OffloadCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "offload",
@@ -25,22 +23,23 @@ struct OffloadCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
-  var app: String
-
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var named: AppArgument
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(options, console).remove(.offload, app, console)
+    try AppChangeRun(self, console).remove(.offload, named, console)
   }
 }
 
 extension AppChangeRun {
   /// Does what takes an app away, as a whole or but for its data.
-  func remove(_ change: AppChange, _ app: String, _ console: Console) throws -> ExitStatus {
-    let request = AppChangeRequest(change, of: try device.app(ByteString(app)).identifier)
+  func remove(_ change: AppChange, _ named: AppArgument, _ console: Console) throws -> ExitStatus {
+    let request = AppChangeRequest(change, of: try named.find(on: device))
     return try finish(try plan(request), console) { try $0.run() }
   }
 }

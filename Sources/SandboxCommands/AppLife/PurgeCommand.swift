@@ -87,7 +87,7 @@ struct PurgeCommand: SandboxCommand {
       var watch = PurgeWatch(self, console)
       return try watch.run()
     }
-    let found = try device.choices().map { try $0.find() }
+    let found = try AppNames(apps).holders(among: device.choices().map { try $0.find() })
     var results: [ExitStatus] = []
     for (number, device) in found.enumerated() {
       if number > 0, !output.json, !output.quiet { try console.result("") }
@@ -150,7 +150,7 @@ struct PurgeCommand: SandboxCommand {
     _ found: Device, _ compiled: CompiledPolicy, _ isStopping: @escaping @Sendable () -> Bool
   ) throws -> PurgePlan {
     let device = found.stating(groupsOf: compiled)
-    let selected = try apps.map { try device.app(ByteString($0)) }
+    let selected = try AppNames(apps).apps(of: device)
     let scan = DeviceScan.run(
       device, policy: compiled, options: .forPurge(isStopping: isStopping))
     if scan.isInterrupted { throw LifecycleError.interrupted }

@@ -16,7 +16,9 @@ struct RecoverCommand: SandboxCommand {
         An operation that changes a device notes in the device's journal what it is about to do. \
         When it is killed, or the machine fails, this command finishes the container that it had in \
         hand, if all that was to come lies there whole, and else takes it back by removing what was \
-        prepared; it says which. What gave way is in the trash. Containers that the operation had \
+        prepared; it says which. What becomes of an app as a whole (install, update, rollback, \
+        offload, reinstall, uninstall) it takes back, too, where something stands in the way of \
+        finishing it, and says why. What gave way is in the trash. Containers that the operation had \
         not begun with are as they were: the same command again does the rest.
 
         Commands that change a device do this first by themselves. Those that only read change \
@@ -74,6 +76,7 @@ extension RecoveredOperation {
         JSON.Member("time", .string(operation.time.rfc3339)),
       ] + JSON.path(operation.container, named: "container") + [
         JSON.Member("outcome", .string(isFinished ? "finished" : "taken-back")),
+        JSON.Member("reason", reason.map { .string($0) } ?? .null),
         JSON.Member("steps", .integer(Int64(steps))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("not_begun", .array(operation.notBegun.map { .object(JSON.path($0)) })),
@@ -86,7 +89,8 @@ extension RecoveredOperation {
     if isFinished {
       try say("finished \(what): \(Sizes.count(steps, "step")) of it were left")
     } else {
-      try say("took back \(what): it is as it was")
+      let why = reason.map { "; it could not be finished: \($0)" } ?? ""
+      try say("took back \(what): it is as it was\(why)")
     }
     for container in operation.notBegun {
       try say("not begun: \(container): the same command again does it")

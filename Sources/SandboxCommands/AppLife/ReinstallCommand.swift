@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Lifecycle
 
 /// `sandboxctl reinstall PACKAGE --root DIR`: puts a bundle back on the data of an offloaded app.
-struct ReinstallCommand: SandboxCommand {
+struct ReinstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "reinstall",
@@ -20,15 +20,15 @@ struct ReinstallCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: its folder or an .ipa file; on flatpak and snap its name.", valueName: "package"),
-    completion: .file())
-  var package: String
-
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var named: PackageArgument
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(options, console).exchange(.reinstall, package, console) { _ in }
+    try AppChangeRun(self, console).exchange(.reinstall, named.package, console) { _ in }
   }
 }

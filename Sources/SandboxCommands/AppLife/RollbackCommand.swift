@@ -5,7 +5,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// `sandboxctl rollback APP --root DIR`: goes back to the version before the last update.
-struct RollbackCommand: SandboxCommand {
+struct RollbackCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "rollback",
@@ -15,10 +15,11 @@ struct RollbackCommand: SandboxCommand {
         Brings back, from the snapshot that the update made (reason pre-update), the bundle of before \
         and the data of before, as far as backups hold it; what is never backed up, as caches, stays \
         as it is. Groups that other apps share stay, but with --with-groups. First a snapshot is made \
-        of what is there (reason pre-rollback), and what gives way goes to the trash.
+        of what is there (reason pre-rollback), and what gives way goes to the trash. What the update \
+        dropped and no backup holds comes back from the trash, as long as it is there.
 
-        Where documents, or what no rule knows, were made or changed since the update, it is refused \
-        with their names until --data says what is wanted: 'before' (as before the update), 'now' \
+        Where documents, or what no rule knows, were made or changed since the update (their bytes \
+        count, not their times), it is refused with their names until --data says what is wanted: 'before' (as before the update), 'now' \
         (the data stays as it is), 'merge' (only what is missing now or is older comes back).
 
         On flatpak and snap it only tells what the platform's own program does with the data.
@@ -30,10 +31,7 @@ struct RollbackCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
-  var app: String
+  @OptionGroup var named: AppArgument
 
   @Option(
     help: ArgumentHelp(
@@ -44,7 +42,12 @@ struct RollbackCommand: SandboxCommand {
   @Flag(help: "Take the groups of the app along, too, that other apps share.")
   var withGroups = false
 
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   private static func choice(_ word: String) throws -> DataChoice {
     guard let choice = DataChoice(rawValue: word) else {
@@ -54,15 +57,15 @@ struct RollbackCommand: SandboxCommand {
   }
 
   func run(_ console: Console) throws -> ExitStatus {
-    let run = try AppChangeRun(options, console)
+    let run = try AppChangeRun(self, console)
     var request = AppChangeRequest(
-      .rollback, of: try run.device.app(ByteString(app)).identifier)
+      .rollback, of: try named.find(on: run.device))
     (request.data, request.withGroups) = (data, withGroups)
-    let repository = try run.repository ?? AppChangeRun.open(options.repository)
-    let reader = try repository?.repository.beginReading()
-    let stored = try repository.flatMap { repository in
+    let opened = try run.repository ?? AppChangeRun.open(repository)
+    let reader = try opened?.repository.beginReading()
+    let stored = try opened.flatMap { opened in
       AppChangePlan.stateBefore(
-        request.app, on: run.device, among: try repository.repository.snapshots().snapshots)
+        request.app, on: run.device, among: try opened.repository.snapshots().snapshots)
     }
     let plan = try AppChangePlan.rollback(
       run.scan(for: request.app), run.adapted(request), to: stored, from: reader)

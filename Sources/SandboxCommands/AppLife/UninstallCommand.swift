@@ -2,7 +2,7 @@ internal import ArgumentParser
 internal import Lifecycle
 
 /// `sandboxctl uninstall APP --root DIR`: removes an app as its platform does.
-struct UninstallCommand: SandboxCommand {
+struct UninstallCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "uninstall",
@@ -27,14 +27,15 @@ struct UninstallCommand: SandboxCommand {
         """)
   }
 
-  @Argument(
-    help: ArgumentHelp(
-      "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
-  var app: String
-
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var named: AppArgument
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    try AppChangeRun(options, console).remove(.uninstall, app, console)
+    try AppChangeRun(self, console).remove(.uninstall, named, console)
   }
 }

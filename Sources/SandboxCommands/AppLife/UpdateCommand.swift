@@ -5,7 +5,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// `sandboxctl update PACKAGE --root DIR`: puts another version of an app in its place.
-struct UpdateCommand: SandboxCommand {
+struct UpdateCommand: AppChangeCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "update",
@@ -46,10 +46,15 @@ struct UpdateCommand: SandboxCommand {
   @Flag(help: "Put what the platform may drop into the trash.")
   var strict = false
 
-  @OptionGroup var options: AppChangeOptions
+  @OptionGroup var change: AppChangeOptions
+  @OptionGroup var device: DeviceOptions
+  @OptionGroup var policy: PolicyOptions
+  @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
+  @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let run = try AppChangeRun(options, console)
+    let run = try AppChangeRun(self, console)
     return try run.exchange(.update, package, console) { request in
       request.allowsDowngrade = allowDowngrade
       request.isStrict = strict

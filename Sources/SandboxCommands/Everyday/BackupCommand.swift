@@ -154,13 +154,13 @@ struct BackupCommand: SandboxCommand {
   /// Those devices that have the apps which are asked for, and those that cannot be looked at, which
   /// may have them.
   private func holders(_ found: [FoundDevice]) throws -> [FoundDevice] {
-    if part.apps.isEmpty || found.count == 1 { return found }
-    let holders = found.filter { choice in
+    if part.apps.isEmpty { return found }
+    let devices = found.compactMap { try? $0.device.get() }
+    let holders = try part.names.holders(among: devices, isAll: devices.count == found.count)
+    return found.filter { choice in
       guard let device = try? choice.device.get() else { return true }
-      return (try? part.selection(of: device)) != nil
+      return holders.contains { $0.identity == device.identity }
     }
-    if holders.isEmpty, let first = found.first { _ = try part.selection(of: first.device.get()) }
-    return holders
   }
 
   /// Backs one device up; where there are others a failure is told, and they follow all the same.

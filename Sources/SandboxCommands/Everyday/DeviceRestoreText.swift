@@ -77,9 +77,8 @@ struct DeviceRestoreText {
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
     for remark in plan.left { console.note("left as it is: \(remark.path): \(remark.remark)") }
     for group in plan.leftGroups {
-      let sharers = group.sharers.map { "'\(ByteString($0))'" }.joined(separator: ", ")
-      let why = sharers.isEmpty ? "whose it is, is only guessed" : "it is shared by \(sharers)"
-      console.note("left as it is: \(group.path): \(why); '--with-groups' restores it, too")
+      console.note(
+        "left as it is: \(group.path): \(group.reason); '--with-groups' restores it, too")
     }
     for remark in plan.remarks(\.relinked) { console.note("\(remark.path): \(remark.remark)") }
     for remark in plan.remarks(\.foreignLinks) {
@@ -109,4 +108,12 @@ extension PlannedPart {
 
   /// The logical paths that are to be removed.
   var deletedPaths: [ByteString] { plan.deletedPaths.map { path.appending($0) } }
+}
+
+extension LeftGroup {
+  /// Why it stays, for a person.
+  var reason: String {
+    if sharers.isEmpty { return "whose it is, is only guessed" }
+    return "it is shared by " + sharers.map { "'\(ByteString($0))'" }.joined(separator: ", ")
+  }
 }

@@ -17,11 +17,13 @@ struct BackupAppOptions: ParsableArguments {
       "Read the bundles that have new UUIDs, though version, names, sizes and times are as stored.")
   var verifyBundles = false
 
+  var names: AppNames { AppNames(apps) }
+
   /// What of a device is meant.
   ///
-  /// - Throws: for a name that no app of the device has, or several.
+  /// - Throws: where the device has none of the apps, and for a name that several have.
   func selection(of device: Device) throws -> AppSelection {
-    AppSelection(device, try apps.map { try device.app(ByteString($0)) })
+    AppSelection(device, try names.apps(of: device))
   }
 }
 

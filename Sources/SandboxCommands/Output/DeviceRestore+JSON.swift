@@ -57,9 +57,7 @@ extension DeviceRestoreReport {
   /// The report as `restore --json` tells it.
   func json(_ plan: DeviceRestorePlan) -> JSON {
     .object(
-      plan.head + [
-        JSON.Member("saved", saved.map { .string($0.id.hex) } ?? .null),
-        JSON.Member("trash", trash.map { .string($0) } ?? .null),
+      plan.head + JSON.kept(saved, trash: trash) + [
         JSON.Member("restored", total(\.restored).json),
         JSON.Member("left_entries", total(\.left).json),
         JSON.Member("deleted", total(\.deleted).json),
@@ -86,7 +84,7 @@ extension PlannedPart {
 }
 
 extension LeftGroup {
-  fileprivate var json: JSON {
+  var json: JSON {
     .object(
       JSON.path(path) + [JSON.Member("shared_by", .array(sharers.map { .string($0) }))])
   }

@@ -25,6 +25,17 @@ extension PathRemark {
   var json: JSON { .object(JSON.path(path) + [JSON.Member("note", .string(remark))]) }
 }
 
+extension JSON {
+  /// Where what an operation replaced or removed is to be had: the snapshot that was made before it, and
+  /// what it has in the trash.
+  static func kept(_ saved: StoredSnapshot?, trash: String?) -> [Member] {
+    [
+      Member("saved", saved.map { .string($0.id.hex) } ?? .null),
+      Member("trash", trash.map { .string($0) } ?? .null),
+    ]
+  }
+}
+
 extension BackupPlan {
   /// The plan as `backup --dry-run --json` tells it.
   var json: JSON {

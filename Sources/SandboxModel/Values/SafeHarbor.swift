@@ -37,7 +37,8 @@ public struct SafeHarbor: Hashable, Sendable {
     }
   }
 
-  /// Removes the folders of an app in which nothing waits any more; what holds something stays.
+  /// Removes the folders of an app in which nothing waits any more, and what an interrupted operation of this
+  /// program left in them; what holds something stays.
   public static func removeEmpty(of app: ByteString, root: ByteString) {
     let top = path(for: "apps", root: root)
     let name = LogicalName(app).component
@@ -45,10 +46,18 @@ public struct SafeHarbor: Hashable, Sendable {
       return
     }
     if let extensions = try? folder.folder("extensions") {
-      for own in (try? extensions.names()) ?? [] { try? extensions.removeFolder(own) }
+      for name in (try? extensions.names()) ?? [] {
+        if let inner = try? extensions.folder(name) { removeOwn(in: inner) }
+        try? extensions.removeFolder(name)
+      }
       try? folder.removeFolder("extensions")
     }
+    removeOwn(in: folder)
     try? apps.removeFolder(name)
+  }
+
+  private static func removeOwn(in folder: borrowing Folder) {
+    for name in (try? folder.names()) ?? [] where OwnNames.has(name) { try? folder.remove(name) }
   }
 
   private static func containers(_ folder: borrowing Folder, _ path: ByteString) -> [ByteString] {

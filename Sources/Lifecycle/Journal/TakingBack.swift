@@ -1,0 +1,66 @@
+internal import SystemIO
+
+/// Takes back the steps of a whole operation that cannot be finished, the last first: then the device is
+/// as it was before. What came goes back to where it was staged, and that to the trash, since somebody
+/// may have written into it.
+struct TakingBack {
+  private let record: JournalRecord
+  private let root: ByteString
+
+  init(_ record: JournalRecord, root: ByteString) { (self.record, self.root) = (record, root) }
+
+  /// Takes back all that was done, and keeps what was staged where nobody works any more.
+  ///
+  /// What lies in a folder that is another one by now is left alone, and named.
+  ///
+  /// - Parameter isGoingOn: whether steps may have been taken back before.
+  func run(
+    _ outcome: inout RecoveredOperation, isGoingOn: Bool
+  ) throws(SystemError) {
+    outcome.steps = try takeSteps(&outcome.failed)
+    if outcome.steps == 0, !isGoingOn { return }
+    for place in record.staging {
+      do throws(SystemError) {
+        let folder = try Folder.open(path: place)
+        try StagingFolder.keepAbandoned(in: folder) { staging throws(SystemError) in
+          try trash(in: folder, probing: staging)
+        }
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+
+  /// Takes back the steps; tells how many had to be.
+  func takeSteps(_ failed: inout [PathRemark]) throws(SystemError) -> Int {
+    let runner = StepRunner(record.roots)
+    var count = 0
+    for step in record.steps.reversed() {
+      do throws(SystemError) {
+        if try runner.takeBack(step) { count += 1 }
+      } catch {
+        guard error.isStale else { throw error }
+        let path = record.roots[step.root].path.appending(step.path)
+        failed.append(PathRemark(path: path, remark: error.reason))
+      }
+    }
+    try record.syncRoots()
+    return count
+  }
+
+  /// The place in the trash for what was staged in a folder.
+  func trash(
+    in folder: borrowing Folder, probing probe: borrowing Folder
+  ) throws(SystemError) -> TrashPlace {
+    try TrashPlace(of: record, for: TrashPlace.takenBack, in: folder, probing: probe, root: root)
+  }
+}
+
+extension JournalRecord {
+  /// Makes durable what was moved below the roots.
+  func syncRoots() throws(SystemError) {
+    for root in roots {
+      do throws(SystemError) {
+        try Folder.open(path: root.path).syncVolume()
+      } catch { if !error.isMissing { throw error } }
+    }
+  }
+}

@@ -1,0 +1,147 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SandboxModel
+internal import SystemIO
+
+/// What of the trash of an update comes back into a container: all that has no place taken there, by what
+/// is in it now or comes of the snapshot. The topmost of it, each with all below.
+struct TrashReturns: ~Copyable {
+  private let found: ContainerScan?
+  private let part: PlannedPart
+  private let anchors: LinkAnchors
+  private var classifier: Classifier
+  private let kind: ContainerKind
+  private let deleted: Set<ByteString>
+  private(set) var returns: [PlannedReturn] = []
+  private(set) var links: [PlannedLink] = []
+
+  /// Prepares to look.
+  ///
+  /// - Parameters:
+  ///   - found: what is in the container now; nothing where it is made.
+  ///   - anchors: where the containers are that links in the trash name.
+  init(
+    _ part: PlannedPart, _ kind: ContainerKind, in found: ContainerScan?, anchors: LinkAnchors,
+    policy: CompiledPolicy
+  ) {
+    (self.part, self.kind, self.found, self.anchors) = (part, kind, found, anchors)
+    classifier = Classifier(policy)
+    deleted = Set(part.plan.deletedPaths)
+  }
+
+  /// Looks through what is in a folder of the trash.
+  mutating func look(in trash: consuming Folder, leaving names: [ByteString]) {
+    let tree = part.plan.tree
+    let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.place.shownDepth }
+    look(in: trash, at: "", planned: root, leaving: names)
+  }
+
+  private mutating func look(
+    in trash: borrowing Folder, at path: ByteString, planned: Int?, leaving names: [ByteString] = []
+  ) {
+    let coming = planned.map { children(of: $0) } ?? [:]
+    let present = found?.children(at: path) ?? [:]
+    for name in ((try? trash.names()) ?? []).sorted() where !names.contains(name) {
+      guard let status = try? trash.status(name) else { continue }
+      let inner = path.appending(name)
+      switch (standing(name, inner, coming, present), status.kind) {
+      case (nil, _): add(inner, status, trash, name)
+      case (.directory, .directory):
+        guard let folder = try? trash.folder(name) else { continue }
+        look(in: folder, at: inner, planned: coming[name])
+      default: break
+      }
+    }
+  }
+
+  /// What will stand in a place by then.
+  private func standing(
+    _ name: ByteString, _ inner: ByteString, _ coming: [ByteString: Int],
+    _ present: [ByteString: Int]
+  ) -> FileKind? {
+    if let number = coming[name] { return part.plan.tree.entries[number].kind }
+    guard let found, let index = present[name], !deleted.contains(inner) else { return nil }
+    return found.entries[index].status.kind
+  }
+
+  /// What comes of the snapshot into a folder, or is there and merged into.
+  private func children(of folder: Int) -> [ByteString: Int] {
+    let tree = part.plan.tree
+    var found: [ByteString: Int] = [:]
+    var number = folder + 1
+    while number < tree.entries.count, tree.entries[number].depth > tree.entries[folder].depth {
+      let entry = tree.entries[number]
+      if Int(entry.parent) == folder, entry.action.isWritten || entry.isMerged {
+        found[tree.name(number)] = number
+      }
+      number += 1
+    }
+    return found
+  }
+
+  private mutating func add(
+    _ inner: ByteString, _ status: FileStatus, _ trash: borrowing Folder, _ name: ByteString
+  ) {
+    var totals = EntryTotals()
+    totals.add(status)
+    note(name, status, trash, at: inner)
+    if status.kind == .directory, let folder = try? trash.folder(name) {
+      var walk = Walk(folder)
+      var all = Contents()
+      walk.run(&all, state: ByteString(""))
+      totals.add(all.totals)
+      for (path, status) in all.links {
+        guard let root = try? trash.folder(name) else { continue }
+        let ladder = PathLadder(root: root)
+        try? ladder.withFolder(path.components.dropLast()) { folder throws(SystemError) in
+          note(path.lastComponent ?? "", status, folder, at: inner.appending(path))
+        }
+      }
+    }
+    let query = EntryQuery(
+      kind, app: part.app, path: inner.components.map { Array($0.bytes) },
+      facts: EntryFacts(status.kind == .directory ? .directory : .file))
+    returns.append(
+      PlannedReturn(
+        inner: inner, from: trash.path.appending(name),
+        dataClass: classifier.verdicts(query).keep.dataClass, totals: totals))
+  }
+
+  /// Notes a link that named a container where it lay before the update.
+  private mutating func note(
+    _ name: ByteString, _ status: FileStatus, _ folder: borrowing Folder, at inner: ByteString
+  ) {
+    guard status.kind == .symlink, let before = try? folder.target(of: name),
+      case .own(let after) = anchors.target(of: before)
+    else { return }
+    links.append(
+      PlannedLink(
+        path: part.path.appending(inner), before: before, after: after, inner: inner,
+        status: status))
+  }
+
+  /// What is below a folder of the trash.
+  private struct Contents: WalkVisitor {
+    var totals = EntryTotals()
+    var links: [(ByteString, FileStatus)] = []
+
+    mutating func visit(
+      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: ByteString,
+      descent: inout WalkDescent<ByteString>
+    ) {
+      for (index, entry) in batch.entries.enumerated() {
+        let path = state.appending(batch.name(entry))
+        totals.add(entry.status)
+        if entry.status.kind == .symlink { links.append((path, entry.status)) }
+        if entry.status.kind == .directory { descent.enter(index, with: path) }
+      }
+    }
+
+    mutating func failed(_ problem: WalkProblem, state: ByteString) {}
+  }
+}
+
+extension PlannedPart {
+  /// The app whose container it is, as rules of single apps name it.
+  fileprivate var app: String? { plan.request.rules?.app }
+}

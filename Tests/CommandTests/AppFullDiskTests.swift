@@ -1,0 +1,71 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The commands that change apps on a device whose volume has no room: exit status 1, what is missing, what
+/// to do, and nothing is changed.
+@Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false)) struct AppFullDiskTests {
+  private let rig: KillRig
+  private let mount: Mount
+
+  init() throws {
+    rig = try KillRig()
+    try rig.copy(to: "kept")
+    try rig.cli.folder.folder.removeTree("device")
+    try rig.cli.folder.folder.createFolder("device")
+    mount = try Mount(inMemory: "size=1m,nr_inodes=200", on: rig.cli.folder.path("device"))
+    let outcome = try Program.run("cp", ["-a", "kept/.", "device"], in: rig.cli.folder.url)
+    try #require(outcome.code == 0, "\(outcome.errors)")
+  }
+
+  @Test func whatDoesNotFitIsToldBeforehand() throws {
+    let before = try DeviceContent(rig.cli.folder)
+    try rig.cli.folder.write([UInt8](repeating: 7, count: 2_000_000), at: "New.app/table")
+    let line = "update New.app --root device"
+    let dry = try rig.cli.run("\(line) --dry-run")
+    #expect(dry.code == 1)
+    #expect(dry.errors.contains("it would be refused: in '"), "\(dry.errors)")
+    #expect(dry.errors.contains("are to be written, and") && dry.errors.contains("free space on"))
+    let json = try rig.cli.run("\(line) --dry-run --json")
+    #expect(json.code == 1)
+    let refusals = try CommandLine.object(json.output)["refusals"] as? [[String: Any]]
+    #expect(refusals?.map { $0["code"] as? String } == ["no-room"])
+    let real = try rig.cli.run("\(line) --no-snapshot --force")
+    #expect(real.code == 1)
+    #expect(real.errors.contains("cannot update 'org.example.one' in '"), "\(real.errors)")
+    #expect(real.errors.contains("are to be written, and") && real.errors.contains("hint: free"))
+    #expect(try DeviceContent(rig.cli.folder) == before)
+    // What fits is neither refused nor said to be.
+    try rig.cli.folder.folder.folder("New.app").remove("table")
+    #expect(try rig.cli.run("\(line) --dry-run").code == 0)
+    withExtendedLifetime(mount) {}
+  }
+
+  @Test(arguments: ["offload one", "uninstall one", "reinstall New.app"])
+  func aFullVolumeIsTold(command: String) throws {
+    let line = "\(command) --root device --no-snapshot --force --quiet"
+    if command.hasPrefix("reinstall") {
+      _ = try rig.cli.succeed("offload one --root device --no-snapshot --force --quiet")
+    }
+    let before = try DeviceContent(rig.cli.folder)
+    let device = try Folder.open(path: rig.cli.folder.path("device"))
+    let filler = try device.create("filler")
+    while (try? filler.write([UInt8](repeating: 1, count: 4096))) != nil {}
+    let outcome = try rig.cli.run(line)
+    #expect(outcome.code == 1)
+    let isToldBeforehand = command.hasPrefix("reinstall")
+    #expect(
+      outcome.errors.contains(
+        isToldBeforehand ? "0 B are free there" : "no space or no inode left"),
+      "\(outcome.errors)")
+    #expect(outcome.errors.contains("hint: free"), "\(outcome.errors)")
+    try filler.truncate(to: 0)
+    try device.remove("filler")
+    _ = try rig.cli.succeed("recover --root device --quiet")
+    #expect(try DeviceContent(rig.cli.folder) == before)
+    _ = try rig.cli.succeed(line)
+    #expect(try DeviceContent(rig.cli.folder) != before)
+    withExtendedLifetime(mount) {}
+  }
+}

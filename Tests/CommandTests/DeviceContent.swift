@@ -1,0 +1,91 @@
+import SandboxModel
+import SystemIO
+import TestSupport
+
+/// All that is in a device, with its trash and safe harbor, whatever the UUIDs of its containers and the
+/// names of the operations whose trash it is: two that are equal have lost nothing against each other.
+struct DeviceContent: Equatable {
+  struct Entry: Equatable {
+    let kind: FileKind
+    let permissions: UInt16
+    /// Of files only: folders get another time when something in them goes.
+    let modified: Timestamp?
+    let content: Int?
+    let target: ByteString?
+  }
+
+  enum Place { case containers, trash, harbor }
+
+  private(set) var entries: [ByteString: Entry] = [:]
+
+  /// Reads a device that lies in a folder.
+  init(_ folder: TemporaryFolder, _ device: ByteString = "device") throws {
+    for (path, record) in try TreeRecord.all(in: folder, device) {
+      let name = path.lastComponent ?? ""
+      if Self.isOwn(path, record) { continue }
+      let isMade = name == AppUpdateRig.metadata || name == "operation.json"
+      let isFile = record.kind == .file
+      let general = Self.general(path)
+      guard entries[general] == nil else {
+        throw Program.Failure(description: "two entries are '\(general)'")
+      }
+      entries[general] = Entry(
+        kind: record.kind, permissions: record.permissions,
+        modified: isFile && !isMade ? record.modified : nil,
+        content: isMade ? nil : record.content,
+        target: record.target.map { Self.general($0) })
+    }
+  }
+
+  /// What the program keeps for itself: locks, journals, and folders that are left empty. An operation's
+  /// folder in the trash counts.
+  private static func isOwn(_ path: ByteString, _ record: TreeRecord) -> Bool {
+    let parts = path.components
+    guard parts.first == ".sandboxctl" else { return false }
+    if parts.count < 3 { return true }
+    return parts[1] != "trash" && (parts[1] != "safe-harbor" || record.kind == .directory)
+  }
+
+  /// A path with one word for each UUID and each operation.
+  private static func general(_ path: ByteString) -> ByteString {
+    var parts = path.components
+    if parts.count > 2, parts[0] == ".sandboxctl", parts[1] == "trash" { parts[2] = "operation" }
+    for index in parts.indices where isUUID(parts[index].bytes) { parts[index] = "uuid" }
+    return ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+  }
+
+  private static func isUUID(_ name: ArraySlice<UInt8>) -> Bool {
+    let dash = UInt8(ascii: "-")
+    return name.count == 36 && [8, 13, 18, 23].allSatisfy { name[name.startIndex + $0] == dash }
+  }
+
+  /// The bytes' hashes of all files of the app's Documents that lie in a place, by their paths in it.
+  func documents(in place: Place) -> [ByteString: Int] {
+    var found: [ByteString: Int] = [:]
+    for (path, entry) in entries {
+      let parts = path.components
+      guard let start = parts.firstIndex(of: "Documents"), entry.kind == .file,
+        Self.place(parts) == place, !parts.contains("PluginKitPlugin"),
+        !parts.contains("extensions"),
+        !parts.contains("Shared")
+      else { continue }
+      let inner = parts[(start + 1)...].map(\.bytes).joined(separator: [UInt8(ascii: "/")])
+      found[ByteString(inner)] = entry.content
+    }
+    return found
+  }
+
+  private static func place(_ parts: [ByteString]) -> Place {
+    guard parts.first == ".sandboxctl" else { return .containers }
+    return parts[1] == "trash" ? .trash : .harbor
+  }
+
+  /// What is otherwise here than there, for a message.
+  func differences(from other: Self) -> [String] {
+    Set(entries.keys).union(other.entries.keys).filter { entries[$0] != other.entries[$0] }.sorted()
+      .map { path in
+        let (here, there) = (entries[path], other.entries[path])
+        return "\(path): \(here.map { "\($0)" } ?? "gone"), not \(there.map { "\($0)" } ?? "gone")"
+      }
+  }
+}
