@@ -31,7 +31,7 @@ import Testing
         #expect(found.contains { Set($0.packIDs) == packs }, "call \(number)")
       }
       try crash.expectWhole("call \(number)")
-      try crash.expectMergedByTheNext("call \(number)")
+      if number % 3 == 0 { try crash.expectMergedByTheNext("call \(number)") }
     }
     #expect(old > 10 && both > 5 && merged > 5, "\(old), \(both), \(merged)")
   }

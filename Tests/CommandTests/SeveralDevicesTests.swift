@@ -71,6 +71,17 @@ import Testing
     #expect(try cli.run("\(purge) --app nobody").code == 1)
   }
 
+  /// What another program does is told as that: nothing goes to a trash of this one.
+  @Test func whatAnotherProgramDoesIsTold() throws {
+    let text = try cli.succeed("uninstall server --root home/snap")
+    #expect(text.contains("would be removed: 1 B in 1 file (user-data 1 B)"), "\(text)")
+    #expect(text.contains("to do it: snap remove server") && !text.contains("trash"), "\(text)")
+    #expect(try cli.folder.read("home/snap/server/7/config") == Array("x".utf8))
+    let package = try cli.run("update New.app --root home/snap")
+    #expect(
+      package.code == 2 && package.errors.contains("give the app's name"), "\(package.errors)")
+  }
+
   @Test func anAppThatNoneHasIsAMistake() throws {
     let outcome = try cli.run("backup --app nobody")
     #expect(outcome.code == 1 && outcome.errors.contains("nobody"), "\(outcome.errors)")

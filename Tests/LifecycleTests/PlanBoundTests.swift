@@ -72,6 +72,36 @@ import Testing
     }
   }
 
+  /// Damage under more and longer names than memory holds: a part of it is named, and all counted.
+  @Test func damageIsNamedAsFarAsThereIsRoom() throws {
+    let session = try rig.repository.beginWriting()
+    let lost = Blake2b.hash(Array("never stored".utf8))
+    let content = Content(size: 5, level: 0, pieces: [.blob(lost, length: 5)])
+    let entries = (100..<200).flatMap { number in
+      [
+        TreeEntry(name: ByteString("\(number) file"), node: .file(content)),
+        TreeEntry(name: ByteString("\(number) folder"), node: .directory(TreeReference(lost))),
+      ]
+    }
+    var snapshot = small.snapshot
+    snapshot.tree = try session.storeTree(entries)
+    snapshot.sequence += 2
+    let stored = try session.finish(snapshot)
+    var request = RestoreRequest(path: "", target: rig.folder.path("part"))
+    let reader = try rig.repository.beginReading()
+    request.remarkRoom = 1000
+    let plan = try RestorePlan.make(stored, request, from: reader)
+    let named = plan.damaged.count - 1
+    #expect((5..<50).contains(named), "\(named)")
+    #expect(plan.damaged[0].path == "100 folder")
+    #expect(plan.damaged[named].remark.hasPrefix("\(100 - named) more are not named"))
+    let report = try RestoreOperation(plan, from: reader, threads: 1).run()
+    #expect(!report.isComplete && report.damaged.count < 2 * named + 4)
+    #expect(report.damaged[named + 1].path == "100 file", "\(report.damaged)")
+    #expect(report.damaged.last?.remark.contains("more are not named") == true)
+    #expect(report.restored.files == 0 && report.restored.folders == 100)
+  }
+
   /// As the planner asks it, with the bound that it has.
   @Test func aRestoreAsksIt() throws {
     var request = RestoreRequest(path: "", target: rig.folder.path("back"))

@@ -142,7 +142,17 @@ struct State {
     }
     self.files = files
     trash = Set(try rig.trash().values)
-    operations = Set((try? rig.rig.names("phone/.sandboxctl/trash")) ?? [])
+    let place: ByteString = "phone/.sandboxctl/trash"
+    operations = Set(
+      ((try? rig.rig.names(place)) ?? []).filter { id in
+        let kept = (try? rig.rig.records(place.appending(id))) ?? [:]
+        // One that was taken back in its middle keeps what had come, and nothing else.
+        return kept["taken-back"] == nil
+          || kept.contains { path, record in
+            record.kind != .directory && path != "operation.json"
+              && path.components.first != "taken-back"
+          }
+      })
     hasStaging = rig.hasStaging
   }
 

@@ -85,11 +85,15 @@ final class RestoreFindings: Sendable {
   /// Adds what was found to a report.
   func tell(_ plan: RestorePlan, _ report: inout RestoreReport) {
     let found = state.withLock { $0 }
-    let remark = { (entry: (number: Int, reason: String)) in
-      PathRemark(path: plan.shownPath(entry.number), remark: entry.reason)
+    let tell = { (found: [(number: Int, reason: String)], remarks: inout [PathRemark]) in
+      var bound = RemarkBound(room: plan.request.remarkRoom)
+      for (number, reason) in found.sorted(by: { $0.number < $1.number }) {
+        bound.add(PathRemark(path: plan.shownPath(number), remark: reason), to: &remarks)
+      }
+      bound.close(&remarks)
     }
-    report.damaged += found.damaged.sorted { $0.number < $1.number }.map(remark)
-    report.failed += found.failed.sorted { $0.number < $1.number }.map(remark)
+    tell(found.damaged, &report.damaged)
+    tell(found.failed, &report.failed)
     report.ownersNotSet = found.ownersNotSet
     for (number, entry) in plan.tree.entries.enumerated()
     where entry.action.isWritten && plan.isCounted(entry) && !found.unmade.contains(number) {

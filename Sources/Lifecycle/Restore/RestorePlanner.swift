@@ -48,6 +48,7 @@ struct RestorePlanner: ~Copyable {
   var proof: ContentProof?
   let removals: PolicyRemovals
   private var bound: PlanBound
+  private var damage: RemarkBound
 
   /// A folder of the snapshot that is being gone through.
   struct OpenFolder {
@@ -72,6 +73,7 @@ struct RestorePlanner: ~Copyable {
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request.rules)
     bound = PlanBound(plan.place, whole: nil)
+    damage = RemarkBound(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
       let folder = try Folder.open(path: plan.place.folder)
@@ -85,7 +87,10 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  consuming func takePlan() -> RestorePlan { plan }
+  consuming func takePlan() -> RestorePlan {
+    damage.close(&plan.damaged)
+    return plan
+  }
 
   mutating func run(_ source: SnapshotSource) throws {
     switch source {
@@ -271,7 +276,7 @@ struct RestorePlanner: ~Copyable {
     if let last = folders.indices.last, folders[last].pathLength == path.count {
       folders[last].unseen = nil
     }
-    plan.damaged.append(
-      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason))
+    damage.add(
+      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &plan.damaged)
   }
 }

@@ -19,6 +19,8 @@ public struct RestoreRequest: Sendable {
   var rules: RestoreRules?
   /// At how many entries a plan is first held against the room that there is.
   var firstBound = PlanBound.first
+  /// How many bytes of remarks on damage there may be, and how many on what failed.
+  var remarkRoom = RemarkBound.room
 
   /// Makes a request.
   public init(

@@ -122,9 +122,7 @@ public struct AppChangeOperation {
 
   /// Makes the snapshot; where it shares a volume with the device what comes has to find room beside it.
   private func save(leaving room: DeviceSpace) throws -> StoredSnapshot? {
-    guard plan.request.savesFirst, !plan.scan.containers.isEmpty else { return nil }
-    // A bundle that is put back takes nothing away.
-    if plan.request.change == .reinstall, !plan.takesAway { return nil }
+    guard plan.makesSnapshot else { return nil }
     let change = plan.request.change
     guard let repository else {
       throw LifecycleError(

@@ -60,6 +60,13 @@ public struct AppChangePlan: Sendable {
   /// What decided.
   public var policy: CompiledPolicy { scan.policy }
 
+  /// Whether a snapshot of what is there comes first: not where nothing is, nor where a bundle that is put
+  /// back takes nothing away.
+  public var makesSnapshot: Bool {
+    request.savesFirst && !isSimulated && !scan.containers.isEmpty
+      && (request.change != .reinstall || takesAway)
+  }
+
   /// What a snapshot of the app does not hold, by class, those of the largest class first.
   public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]

@@ -158,6 +158,7 @@ final class AppExchange {
       try journal.end()
     } catch { return unfinished(error) }
     abandon()
+    Trash(of: plan.device.root).removeEmpty(journal.record.id)
     return failure(
       error,
       failed.first.map { "all was taken back but '\($0.path)': \($0.remark)" }
@@ -171,6 +172,7 @@ final class AppExchange {
     } catch { return unfinished(error) }
     // Without its journal nothing needs what was staged.
     abandon()
+    Trash(of: plan.device.root).removeEmpty(journal.record.id)
     return failure(error, "everything is as it was before")
   }
 

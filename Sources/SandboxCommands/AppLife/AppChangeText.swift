@@ -113,11 +113,12 @@ struct AppChangeText {
     try sum(plan.totals(.carried), stays)
     try sum(plan.totals(.atRisk), stays + ", which the platform does not promise")
     try sum(plan.totals(.replaced), isDone ? "was replaced" : "would be replaced")
-    try sum(plan.totals(.dropped), isDone ? "went to the trash" : "would go to the trash")
+    let goes = plan.isSimulated ? "would be removed" : "would go to the trash"
+    try sum(plan.totals(.dropped), isDone ? "went to the trash" : goes)
     let back = isDone ? "came back" : "would come back"
     try sum(plan.totals(.restored), back + " of the snapshot")
     try sum(plan.returnTotals, back + " from the trash of the update")
-    if plan.request.savesFirst, !plan.isSimulated {
+    if plan.makesSnapshot {
       try sum(plan.notHeldTotals, "not held by the snapshot")
     }
   }

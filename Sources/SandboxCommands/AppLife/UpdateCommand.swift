@@ -82,8 +82,13 @@ extension AppChangeRun {
     return try finish(plan(request), console) { try $0.run(&entries) }
   }
 
-  /// The app that a name means; for an installation one that need not be there.
+  /// The app that a name, and no package, means; for an installation one that need not be there.
   private func identifier(of name: String, for change: AppChange) throws -> BundleIdentifier {
+    if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
+      throw UsageError(
+        "'\(name)' is a package, and apps of \(device.layout.rawValue) are installed by its own program",
+        hint: "give the app's name, and what would become of its data is told")
+    }
     if change == .install, let given = BundleIdentifier(ByteString(name)) {
       return (try? device.app(given.bytes))?.identifier ?? given
     }
