@@ -1,6 +1,7 @@
 import ArchiveStore
 import Lifecycle
 import PolicyEngine
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
@@ -36,6 +37,16 @@ import Testing
     // Without a state everything is read, and it is the same.
     let anew = try rig.backup(keeping: "other")
     #expect(anew.opened == 81 && tree(anew) == tree(first))
+  }
+
+  @Test func theIndexIsReadOnce() throws {
+    let rig = try rig()
+    _ = try rig.backup(keeping: "cache")
+    let watched = WatchedStorage(rig.repository.storage)
+    let second = try rig.backup(to: Repository.open(watched), keeping: "cache")
+    #expect(second.opened == 0)
+    let loads = watched.state.withLock(\.events).filter { $0.hasPrefix("load index/") }
+    #expect(!loads.isEmpty && loads.count == Set(loads).count, "\(loads)")
   }
 
   @Test func onlyWhatChangedIsRead() throws {

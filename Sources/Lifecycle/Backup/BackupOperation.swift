@@ -61,7 +61,7 @@ public struct BackupOperation {
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
-    var contents = StoredContents(session: session, reader: try? repository.beginReading())
+    var contents = StoredContents(session: session, lists: StoredLists(repository))
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }

@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import Codecs
 internal import SandboxModel
 internal import SystemIO
 
@@ -166,8 +167,7 @@ struct TreeComparison {
 /// What a repository holds of the contents that a state names.
 struct StoredContents {
   let session: WritingSession
-  /// Reads lists of pieces, where the repository can be read.
-  let reader: RepositoryReader?
+  let lists: StoredLists
   /// Which bundles are of the versions that are stored.
   var versions = BundleVersions.unknown
 
@@ -183,7 +183,7 @@ struct StoredContents {
   /// Whether every blob of an entry is there.
   func holds(_ entry: TreeEntry) -> Bool {
     ChangeRules.isStored(entry, contains: session.contains) { digest, level, length in
-      try? reader?.pieces(ofList: digest, level: level, length: length)
+      lists.pieces(of: digest, level: level, length: length)
     }
   }
 
@@ -193,5 +193,18 @@ struct StoredContents {
       guard case .blob(let digest, _) = attribute.value else { return true }
       return session.contains(BlobID(kind: .data, digest: digest))
     }
+  }
+}
+
+/// Reads lists of pieces, where the repository can be read: begun when the first is asked for, as that
+/// takes another look at the whole index. For one thread.
+final class StoredLists {
+  private let repository: Repository
+  private lazy var reader = try? repository.beginReading()
+
+  init(_ repository: Repository) { self.repository = repository }
+
+  func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
+    try? reader?.pieces(ofList: list, level: level, length: length)
   }
 }
