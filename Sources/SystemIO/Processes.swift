@@ -18,9 +18,11 @@ public enum Processes {
     public internal(set) var uses: [Use] = []
     /// Processes whose files could not be looked at, whatever they are.
     public internal(set) var unknown: [Process] = []
+    /// Processes in a control group that was asked about, each with the first such group.
+    public internal(set) var members: [Process] = []
   }
 
-  /// A process that could not be examined.
+  /// A process that could not be examined, or that is in a control group.
   public struct Process: Sendable, Hashable {
     public let number: Int32
     public let name: ByteString
@@ -32,17 +34,43 @@ public enum Processes {
 
   /// Looks for processes that have one of some files open, mapped, or as their working folder; this
   /// process and those that it was started by aside: a shell may stand in the folder in question.
-  public static func using(_ isMeant: (FileIdentity) -> Bool) throws(SystemError) -> Found {
-    let all = try Folder.open(path: "/proc")
+  ///
+  /// - Parameters:
+  ///   - proc: the folder in which the system tells of its processes.
+  ///   - isMeantGroup: whether a control group, by its path, is asked about, too; nothing when none is.
+  public static func using(
+    in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
+    _ isMeant: (FileIdentity) -> Bool
+  ) throws(SystemError) -> Found {
+    let all = try Folder.open(path: proc)
     let own = ancestors(all)
     var found = Found()
     for name in try all.names() {
       guard let number = name.utf8.flatMap({ Int32($0) }), !own.contains(number),
         let folder = try? all.folder(name)
       else { continue }
+      if let isMeantGroup, let group = groups(folder).first(where: isMeantGroup) {
+        found.members.append(process(number, folder, in: group))
+      }
       look(at: number, folder, isMeant, &found)
     }
     return found
+  }
+
+  /// Where the system tells of its processes.
+  public static let proc: ByteString = "/proc"
+
+  /// The control groups that a process is in: one, or with version 1 of them one in each hierarchy.
+  private static func groups(_ folder: borrowing Folder) -> [ByteString] {
+    let text = (try? folder.file("cgroup").readToEnd(limit: 1 << 16)) ?? []
+    return text.split(separator: UInt8(ascii: "\n")).map { ByteString($0).afterLastColon }
+  }
+
+  private static func process(
+    _ number: Int32, _ folder: borrowing Folder, in group: ByteString
+  ) -> Process {
+    Process(
+      number: number, name: line(of: "comm", in: folder), user: user(folder), controlGroup: group)
   }
 
   /// This process, the one that started it, and so on, but for the first of the system.
@@ -69,10 +97,7 @@ public enum Processes {
       found.uses.append(Use(process: number, name: name, file: file))
     } catch {
       guard !error.isMissing, error.number != noSuchProcess else { return }
-      found.unknown.append(
-        Process(
-          number: number, name: name, user: user(folder),
-          controlGroup: line(of: "cgroup", in: folder).afterLastColon))
+      found.unknown.append(process(number, folder, in: groups(folder).last ?? ""))
     }
   }
 

@@ -66,6 +66,12 @@ final class OperationJournal {
     try write()
   }
 
+  /// Notes that all steps were taken back.
+  func forgetSteps(hasCome: Bool) throws(SystemError) {
+    record = record.withoutSteps(hasCome: hasCome)
+    try write()
+  }
+
   /// Ends the operation: there is nothing to be finished or taken back.
   func end() throws(SystemError) {
     do throws(SystemError) {

@@ -56,7 +56,9 @@ public struct Recovery {
       switch record.state {
       case .preparing: break
       case .moving: try finish(record, in: folder, &outcome)
-      case .returning: try TakingBack(record, root: device.root).run(&outcome, isGoingOn: true)
+      case .returning:
+        try TakingBack(record, root: device.root).run(
+          &outcome, isGoingOn: true, in: folder)
       }
       try removeStaged(record)
       if record.isWhole { removeEmpty(of: record, outcome) }
@@ -87,7 +89,8 @@ public struct Recovery {
       var record = record
       record.state = .returning
       try OperationJournal.write(record, in: journal)
-      try TakingBack(record, root: device.root).run(&outcome, isGoingOn: false)
+      try TakingBack(record, root: device.root).run(
+        &outcome, isGoingOn: false, in: journal)
     }
   }
 

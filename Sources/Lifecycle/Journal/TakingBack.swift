@@ -15,10 +15,14 @@ struct TakingBack {
   ///
   /// - Parameter isGoingOn: whether steps may have been taken back before.
   func run(
-    _ outcome: inout RecoveredOperation, isGoingOn: Bool
+    _ outcome: inout RecoveredOperation, isGoingOn: Bool, in journal: borrowing Folder
   ) throws(SystemError) {
     outcome.steps = try takeSteps(&outcome.failed)
-    if outcome.steps == 0, !isGoingOn { return }
+    let hasCome = isGoingOn || outcome.steps > 0
+    if !record.steps.isEmpty {
+      try OperationJournal.write(record.withoutSteps(hasCome: hasCome), in: journal)
+    }
+    if !hasCome { return }
     for place in record.staging {
       do throws(SystemError) {
         let folder = try Folder.open(path: place)
@@ -55,6 +59,17 @@ struct TakingBack {
 }
 
 extension JournalRecord {
+  /// The record once all steps were taken back. That must be noted before what is staged goes: a step
+  /// of which nothing is staged any more would be taken for one that is to be taken back.
+  ///
+  /// - Parameter hasCome: whether anything had come, so that what is staged is kept; else it is removed.
+  func withoutSteps(hasCome: Bool) -> JournalRecord {
+    var record = self
+    record.state = hasCome ? .returning : .preparing
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
   /// Makes durable what was moved below the roots.
   func syncRoots() throws(SystemError) {
     for root in roots {

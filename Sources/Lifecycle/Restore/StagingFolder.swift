@@ -118,12 +118,18 @@ struct StagingFolder: ~Copyable {
   ) throws(SystemError) {
     var failure: SystemError?
     for name in try parent.names() where name.bytes.starts(with: prefix) {
-      guard let folder = try? parent.folder(name), let lock = try? FileLock(lockName, in: folder)
-      else { continue }
+      var isAbandoned = false
       do throws(SystemError) {
+        let folder = try parent.folder(name)
+        let lock = try FileLock(lockName, in: folder)
+        isAbandoned = true
         try body(name, folder)
-      } catch { failure = failure ?? error }
-      withExtendedLifetime(lock) {}
+        withExtendedLifetime(lock) {}
+      } catch {
+        // Where somebody works, or what is somebody else's, is let be.
+        if !isAbandoned, error.isBusy || error.isMissing || error.isRefused { continue }
+        failure = failure ?? error
+      }
     }
     if let failure { throw failure }
   }

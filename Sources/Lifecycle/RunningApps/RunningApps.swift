@@ -9,6 +9,9 @@ internal import SystemIO
 struct RunningApps {
   let scan: DeviceScan
   private let registered: [Sign]
+  /// Processes in control groups of the device's snaps.
+  private let members: [Processes.Process]
+  private let proc: ByteString
   /// The files of the scan's that processes use, each with its container's place.
   private var used: [FileIdentity: Int] = [:]
   /// Processes that hide what they use; nothing where /proc cannot be read.
@@ -27,20 +30,24 @@ struct RunningApps {
   }
 
   /// What runs of the apps whose containers a scan looked at.
-  static func signs(in scan: DeviceScan) -> [Sign] {
-    RunningApps(scan).signs { _ in true }
+  static func signs(in scan: DeviceScan, proc: ByteString = Processes.proc) -> [Sign] {
+    RunningApps(scan, proc: proc).signs { _ in true }
   }
 
-  /// Looks at all processes.
-  init(_ scan: DeviceScan) {
+  /// Looks at all processes, as the folder `proc` tells of them.
+  init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
     self.scan = scan
+    self.proc = proc
     registered = FlatpakRegister.running(among: scan.containers.map(\.container))
     var all: Set<FileIdentity> = []
-    let found = try? Processes.using {
+    let found = try? Processes.using(
+      in: proc, groups: SnapRegister.groups(of: scan)
+    ) {
       all.insert($0)
       return false
     }
     unknown = found?.unknown
+    members = found?.members ?? []
     used = Self.places(of: all, in: scan)
   }
 
@@ -48,12 +55,12 @@ struct RunningApps {
   func signs(where isWanted: (Container) -> Bool) -> [Sign] {
     let wanted = scan.containers.indices.filter { isWanted(scan.containers[$0].container) }
     let apps = Set(wanted.compactMap { scan.containers[$0].container.owner?.bytes })
-    let registered = registered.filter { apps.contains($0.app) }
+    let registered = registered.filter { apps.contains($0.app) } + snaps(apps)
     guard let unknown else { return registered + [Self.unreadable] }
     let own = Set(wanted)
     let files = used.filter { own.contains($0.value) }
     // Whose they are is asked for again: mostly nobody's.
-    let uses = files.isEmpty ? [] : (try? Processes.using { files[$0] != nil })?.uses
+    let uses = files.isEmpty ? [] : (try? Processes.using(in: proc) { files[$0] != nil })?.uses
     guard let uses else { return registered + [Self.unreadable] }
     // What the register names it names better.
     let known = Set(registered.map(\.process))
@@ -65,6 +72,20 @@ struct RunningApps {
     if unknown.isEmpty { return signs }
     let owners = owners(of: wanted)
     return signs + unknown.filter { Self.mayBeApp($0, owners) }.map(Self.sign)
+  }
+
+  /// The signs of some snaps that the register names: a program that another user runs works in a home
+  /// of its own.
+  private func snaps(_ apps: Set<ByteString>) -> [Sign] {
+    members.compactMap { process in
+      guard let app = SnapRegister.snap(of: process.controlGroup), apps.contains(app) else {
+        return nil
+      }
+      let own = scan.containers.indices.filter { scan.containers[$0].container.owner?.bytes == app }
+      guard owners(of: own).contains(process.user) else { return nil }
+      return Sign(
+        app: app, process: process.number, program: process.name, file: process.controlGroup)
+    }
   }
 
   /// Those of some files that a scan saw, each with its container's place.

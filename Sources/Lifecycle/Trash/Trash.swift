@@ -121,11 +121,19 @@ public struct Trash: Sendable {
   }
 
   /// Removes the folder of an operation that was taken back, where nothing was put there: else it would be
-  /// listed, and without a note it would stay for good.
+  /// listed, and without a note it would stay for good. Of another it removes the program's own names.
   func removeEmpty(_ id: String) {
-    let item = (try? unmeasured())?.first { $0.id == ByteString(id) }
-    guard let item, item.folders.allSatisfy(Self.isEmpty) else { return }
-    try? remove(item)
+    guard let item = (try? unmeasured())?.first(where: { $0.id == ByteString(id) }) else { return }
+    if item.folders.allSatisfy(Self.isEmpty) { return (try? remove(item)) ?? () }
+    for path in item.folders { Self.removeOwn(in: path) }
+  }
+
+  /// Removes what an interruption left of the program's own in an operation's folder, but for the note.
+  private static func removeOwn(in path: ByteString) {
+    guard let folder = try? Folder.open(path: path), let names = try? folder.names() else { return }
+    for name in names where AtomicFile.isTemporary(name) || TrashPlace.isProbe(name) {
+      try? folder.remove(name)
+    }
   }
 
   private static func isEmpty(_ path: ByteString) -> Bool {

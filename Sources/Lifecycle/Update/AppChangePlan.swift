@@ -52,9 +52,9 @@ public struct AppChangePlan: Sendable {
     return Set([path] + changing.map(\.path.subject)).sorted()
   }
 
-  /// What runs now of the app: a look at the system, each time it is asked for.
-  public func runningProcesses() -> [RunningProcess] {
-    RunningApps.signs(in: scan).map { RunningProcess($0) }
+  /// What runs now of the app: a look at the system, each time it is asked for, as the folder `proc` tells.
+  public func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
+    RunningApps.signs(in: scan, proc: proc).map { RunningProcess($0) }
   }
 
   /// What decided.

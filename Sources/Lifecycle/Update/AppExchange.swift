@@ -149,16 +149,18 @@ final class AppExchange {
     var failed: [PathRemark] = []
     do throws(SystemError) {
       try journal.takeBack()
-      let count = try back.takeSteps(&failed)
-      if count > 0 {
-        for place in places.values {
+      let hasCome = try back.takeSteps(&failed) > 0
+      try journal.forgetSteps(hasCome: hasCome)
+      for place in places.values {
+        if !hasCome {
+          try place.staging.remove()
+        } else {
           try place.staging.keep(in: back.trash(in: place.folder, probing: place.staging.tree))
         }
       }
+      Trash(of: plan.device.root).removeEmpty(journal.record.id)
       try journal.end()
     } catch { return unfinished(error) }
-    abandon()
-    Trash(of: plan.device.root).removeEmpty(journal.record.id)
     return failure(
       error,
       failed.first.map { "all was taken back but '\($0.path)': \($0.remark)" }
