@@ -27,6 +27,8 @@ MASKS = [
     (re.compile(r"\b[\w.-]+@[\w.-]+:"), "<user>:"),
     (re.compile(r"\b[0-9a-f]{2}/[0-9a-f]{12,64}(…|\b)"), "<pack>"),
     (re.compile(r"\b[0-9a-f]{64}\b"), "<id>"),
+    (re.compile(r"\b[0-9A-F]{8}(-[0-9A-F]{4}){3}-[0-9A-F]{12}\b"), "<container>"),
+    (re.compile(r"\b\d{8}T\d{6}-[0-9a-f]{8}\b"), "<operation>"),
     (re.compile(r"\b[0-9a-f]{8}\b"), "<id>"),
     (re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"), "<time>"),
     (re.compile(r"in (under )?\d+(\.\d+)? (ms|s)\b"), "in <duration>"),

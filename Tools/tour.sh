@@ -51,6 +51,15 @@ run restore latest:notebook --to back
 show diff --brief --recursive --no-dereference lost back
 diff --brief --recursive --no-dereference lost back || [ $? -eq 1 ]
 
+step "A new version of an app, and the way back"
+bundle=$(find device -name Reader.app)
+show cp -r "$bundle" .
+cp -r "$bundle" .
+show "sed -i 's/12\.0/12.1/' Reader.app/Info.plist"
+LC_ALL=C sed -i 's/12\.0/12.1/' Reader.app/Info.plist
+run update Reader.app --root device
+run rollback reader --root device
+
 step "It is an ordinary archive"
 pack=$(find repo/packs -name '*.tar.zst' -printf '%s %p\n' | sort -n | tail -n 1 | cut -d ' ' -f 2)
 show "zstd -dc ${pack:0:28}… | tar -t | grep Documents/"
