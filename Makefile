@@ -44,8 +44,8 @@ soak: build ## backups and restores that are killed and checked, for SOAK_MINUTE
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_STRESS=1 $(SWIFT) test \
-	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests" \
-	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|LifecycleTests.UpdateTests"
+	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \
+	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|LifecycleTests.UpdateTests"
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)
