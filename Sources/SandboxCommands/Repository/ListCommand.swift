@@ -48,8 +48,10 @@ struct ListCommand: SandboxCommand {
     let reader = try repository.beginCachedReading()
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
+    // Asked for once: an option's wrapper costs as much as a part of a line.
+    let (isJSON, visit) = (output.json, recursive ? WalkStep.enter : .skip)
     let show = { (entry: TreeEntry, path: ByteString) throws in
-      if output.json { return try console.result(entry.json(at: path)) }
+      if isJSON { return try console.result(entry.json(at: path)) }
       line.set(entry, at: path)
       try console.result(bytes: line.bytes.span)
     }
@@ -65,7 +67,7 @@ struct ListCommand: SandboxCommand {
           damaged += 1
           console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
         }
-        return recursive ? .enter : .skip
+        return visit
       }
       return damaged == 0 ? .done : .damaged
     }
