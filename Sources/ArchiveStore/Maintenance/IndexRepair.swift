@@ -57,8 +57,6 @@ public struct IndexRepair {
       guard try right.isHeld() else { throw lost }
       return try write(object, lease)
     }
-    let written = Set(report.written)
-    report.removed.removeAll { written.contains($0) }
     for id in report.removed {
       guard try right.isHeld() else { throw lost }
       try lease.remove(index: id)
@@ -93,9 +91,13 @@ public struct IndexRepair {
     report.unreadable = found.rescue.faults.map {
       .damaged("\(RepositoryLayout.pack($0.pack))", $0.error.reason)
     }
+    // An object that is made again with the same bytes takes the damaged one's place.
+    let again = Set(found.rescue.objects.map(\.id))
     for (id, error) in found.index.faults {
       if error.kind != .damaged {
         report.kept.append(error)
+      } else if again.contains(id) {
+        continue
       } else if report.unreadable.isEmpty {
         report.removed.append(id)
       } else {
