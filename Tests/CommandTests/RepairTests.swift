@@ -22,11 +22,13 @@ import Testing
     #expect(
       check.errors.contains("hint: 'sandboxctl repair index --repo repo' makes"), "\(check.errors)")
     let dry = try cli.succeed("repair index --repo repo --dry-run")
-    #expect(
-      dry
-        == "would name 2 packs with 5 blobs in the index again\nwould remove 1 damaged index object\n"
-    )
     let answer = try cli.json("repair index --repo repo --json")
+    // The packs' names differ at each run, and so may their order in the index: an object that is
+    // made again with the same bytes takes the damaged one's place, and is not removed.
+    let inPlace = try cli.names(in: "repo/index").contains(index)
+    #expect(
+      dry == "would name 2 packs with 5 blobs in the index again\n"
+        + (inPlace ? "" : "would remove 1 damaged index object\n"))
     #expect(answer["packs"] as? Int == 2 && answer["unreadable"] as? Int == 0)
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
     try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
