@@ -110,8 +110,9 @@ struct AppChangeRun {
     _ body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
     let text = AppChangeText(plan, console, isQuiet: command.output.quiet)
+    console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
-      let refusals = plan.refusals + (plan.missingRoom().map { [$0] } ?? [])
+      let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
       return refusals.isEmpty ? .done : .failed
     }

@@ -40,10 +40,13 @@ extension RestoreCommand {
     request.savesFirst = !place.noSnapshot
     request.protected = [try storage.identity()]
     let plan = try DeviceRestorePlan.make(stored, request, from: reader)
+    let needs = plan.volumeNeeds(from: reader)
+    console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
-      try output.json ? console.result(plan.json) : DeviceRestoreText(plan).tell(console)
+      try output.json
+        ? console.result(plan.json(needs)) : DeviceRestoreText(plan).tell(console, needs)
       return Self.status(
-        damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked))
+        damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), needs)
     }
     return try carryOut(plan, repository, reader, console)
   }
