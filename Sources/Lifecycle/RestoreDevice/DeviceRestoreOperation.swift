@@ -42,7 +42,7 @@ public struct DeviceRestoreOperation {
     let start = Host.monotonicSeconds()
     try requireStopped()
     try DeviceSpace(plan).require()
-    let (root, subjects) = (plan.request.device.root, Set(plan.parts.map(\.path.subject)).sorted())
+    let (root, subjects) = (plan.request.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
