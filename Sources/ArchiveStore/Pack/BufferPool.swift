@@ -5,21 +5,39 @@ internal import Synchronization
 final class BufferPool: Sendable {
   /// What buffers have room for, the smallest first.
   private let sizes: [Int]
+  /// How many bytes are kept for later.
   private let capacity: Int
-  /// Buffers that are not in use, those of each size.
-  private let buffers: Mutex<[[[UInt8]]]>
+  private let state: Mutex<State>
 
-  /// Keeps at most so many buffers of each size that are not in use.
+  private struct State {
+    /// Buffers that are not in use, those of each size.
+    var buffers: [[[UInt8]]]
+    /// What they have room for together.
+    var kept = 0
+
+    mutating func take(_ number: Int) -> [UInt8]? {
+      guard let buffer = buffers[number].popLast() else { return nil }
+      kept -= buffer.capacity
+      return buffer
+    }
+
+    mutating func keep(_ buffer: [UInt8], _ number: Int) {
+      kept += buffer.capacity
+      buffers[number].append(buffer)
+    }
+  }
+
+  /// Keeps at most so many bytes of buffers that are not in use.
   init(sizes: [Int], capacity: Int) {
     self.sizes = sizes.sorted()
     self.capacity = capacity
-    buffers = Mutex([[[UInt8]]](repeating: [], count: sizes.count))
+    state = Mutex(State(buffers: [[[UInt8]]](repeating: [], count: sizes.count)))
   }
 
   /// An empty buffer with room for so many bytes.
   func take(_ count: Int) -> [UInt8] {
     let number = sizes.firstIndex { $0 >= count }
-    if let number, let buffer = buffers.withLock({ $0[number].popLast() }) { return buffer }
+    if let number, let buffer = state.withLock({ $0.take(number) }) { return buffer }
     var buffer: [UInt8] = []
     buffer.reserveCapacity(number.map { sizes[$0] } ?? count)
     return buffer
@@ -33,6 +51,6 @@ final class BufferPool: Sendable {
     else { return }
     buffer.removeAll(keepingCapacity: true)
     let empty = buffer
-    buffers.withLock { if $0[number].count < capacity { $0[number].append(empty) } }
+    state.withLock { if $0.kept + room <= capacity { $0.keep(empty, number) } }
   }
 }

@@ -25,6 +25,9 @@ public final class WritingSession: Sendable {
   let known: KnownBlobs
   let packs: RunPacks
   let trees: TreeLane
+  /// Of frames' buffers that are not in use so many bytes are kept for each worker.
+  private static let keptBytes = 8 << 20
+
   /// Frames of large files that any thread may compress.
   let queue: FrameQueue
   let buffers: BufferPool
@@ -57,7 +60,8 @@ public final class WritingSession: Sendable {
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
     queue = FrameQueue(workers: workers)
-    buffers = BufferPool(sizes: FrameBuilder.bufferSizes, capacity: 2 * workers)
+    buffers = BufferPool(
+      sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreeLane(PackLane(packs, known))
     lanes = PackLanes(packs, known, workers: workers)
   }

@@ -45,7 +45,9 @@ final class ReadBuffer {
     _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isChecked: Bool,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
-    if bytes.count < size { bytes = [UInt8](repeating: 0, count: ContentWriter.wholeFile) }
+    if bytes.count < size {
+      bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
+    }
     let count = try read(&bytes, size, of: file, from: 0, isChecked)
     return try store(bytes.span.extracting(0..<count))
   }

@@ -104,7 +104,7 @@ public struct RestoreOperation: ~Copyable {
     _ report: inout RestoreReport
   ) throws {
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
-    var placement = try Placement(plan, run, keepingIn: trash)
+    var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
     try root.syncVolume()
     try part?.move(plan, run.findings, root, staging, trash)
     placement.removeStrays()

@@ -43,7 +43,7 @@ public struct DeviceRestoreOperation {
     try requireStopped()
     let room = VolumeNeeds(plan, from: reader)
     try room.require()
-    let (root, subjects) = (plan.request.device.root, Set(plan.parts.map(\.path.subject)).sorted())
+    let (root, subjects) = (plan.request.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
