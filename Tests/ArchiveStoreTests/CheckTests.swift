@@ -234,6 +234,15 @@ extension MemoryStorage {
     try remove(folder)
   }
 
+  /// Puts a condemned object for packs; gives its id.
+  func condemn(_ packs: [Digest]) throws -> String {
+    let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
+    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
+    let id = Blake2b.hash(Array(text.utf8)).hex
+    try put(Array(text.utf8), RepositoryLayout.condemned.appending(ByteString(id + ".json")))
+    return id
+  }
+
   /// Changes an object's bytes.
   func change(_ path: ObjectPath, _ body: (inout [UInt8]) -> Void) throws {
     var bytes = try load(path, limit: 1 << 24)

@@ -17,17 +17,6 @@ import Testing
     return RepositoryLayout.leases.appending(try #require(names.first))
   }
 
-  private func condemn(_ packs: [Digest]) throws -> String {
-    let list = packs.map { "\"\($0.hex)\"" }.joined(separator: ",")
-    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\(list)]}"
-    let id = Blake2b.hash(Array(text.utf8)).hex
-    try storage.makeFolders(["hand"], in: .root)
-    try storage.save(
-      Array(text.utf8), as: RepositoryLayout.condemned.appending(ByteString(id + ".json")),
-      by: ObjectPath.root.appending("hand"))
-    return id
-  }
-
   private func packsOfIndex() throws -> [Digest] {
     let objects = try IndexLoading.loadAll(from: storage).objects
     return objects.flatMap { object in (0..<object.packs).map { object.pack($0).id } }
@@ -63,7 +52,7 @@ import Testing
   @Test func aCondemnedPackIsNotReliedOn() throws {
     let files = [("a", [UInt8]("content".utf8))]
     let first = try repository.back(up: files, sequence: 1)
-    let id = try condemn(try packsOfIndex())
+    let id = try storage.condemn(try packsOfIndex())
     let session = try repository.beginWriting()
     let lease = try onlyLease()
     #expect(try storage.list(lease).contains(ByteString("seen-" + id)))
@@ -86,11 +75,11 @@ import Testing
   }
 
   @Test func aBrokenCondemnedObjectStopsAWriter() throws {
-    _ = try condemn([])
+    _ = try storage.condemn([])
     let name = try #require(try storage.list(RepositoryLayout.condemned).first)
     let path = RepositoryLayout.condemned.appending(name)
     for text in ["{", #"{"format":"x","version":1,"packs":[]}"#] {
-      try storage.save(Array(text.utf8), as: path, by: ObjectPath.root.appending("hand"))
+      try storage.put(Array(text.utf8), path)
       #expect(storeError { try repository.beginWriting() } != nil)
       #expect(try storage.list(RepositoryLayout.leases).isEmpty)
     }

@@ -107,10 +107,10 @@ extension Repository {
 
   /// Stores files of one folder and a snapshot of it.
   @discardableResult
-  func back(up files: [(name: String, bytes: [UInt8])], sequence: UInt64 = 1) throws
-    -> StoredSnapshot
-  {
-    let session = try beginWriting()
+  func back(
+    up files: [(name: String, bytes: [UInt8])], sequence: UInt64 = 1, cache: IndexCache? = nil
+  ) throws -> StoredSnapshot {
+    let session = try beginWriting(cache: cache)
     let writer = try session.makeWriter()
     var entries: [TreeEntry] = []
     for file in files {

@@ -47,8 +47,11 @@ import Testing
     let before = try Self.lines.map { try cli.succeed($0 + " --repo repo") }
     try Self.damage(cli, how)
     if how != "removed" {
-      // This host's own copy of the index is whole.
-      #expect(try cli.run(Self.lines[0] + " --repo repo").errors.isEmpty)
+      // This host's own copy of the index is whole; only sizes are compared.
+      let outcome = try cli.run(Self.lines[0] + " --repo repo")
+      #expect(outcome.code == 0 && outcome.output == before[0])
+      #expect(outcome.errors.contains("copy is used instead") == (how == "cut"))
+      #expect(outcome.errors.isEmpty == (how == "flipped"), "\(outcome.errors)")
     }
     try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
     for (line, wanted) in zip(Self.lines, before) {
@@ -66,12 +69,23 @@ import Testing
     #expect(!check.output.contains("lost "), "\(check.output)")
   }
 
-  /// A backup relies on nothing that only a damaged index object names: what it needs it stores, so
-  /// that its snapshot is whole without the old packs.
+  /// Removes this host's copies of the index, and leaves all else that it keeps.
+  private static func removeCopies(_ cli: CommandLine) throws {
+    for name in try cli.names(in: caches) {
+      try Folder.open(path: cli.folder.path(caches.appending(name))).removeTree("index")
+    }
+  }
+
+  private static let caches: ByteString = "home/.cache/sandboxctl"
+
+  /// A backup relies on nothing that only a damaged index object names, and of which the host has no
+  /// copy: what it needs it stores, so that its snapshot is whole without the old packs.
   @Test(arguments: ["flipped", "cut", "removed"]) func aBackupGoesOn(_ how: String) throws {
     let cli = try Self.make()
     let packs = try cli.packs()
     try Self.damage(cli, how)
+    // Of what the repository does not list a copy is no use.
+    if how != "removed" { try Self.removeCopies(cli) }
     let backup = try cli.run("backup --layout folder --root tree --repo repo --quiet")
     #expect(backup.code == 0)
     #expect(backup.errors.contains("index/") == (how != "removed"), "\(backup.errors)")
@@ -83,6 +97,30 @@ import Testing
     #expect(check.code == 13)
     let last = try #require(try cli.snapshots().last)
     #expect(!check.output.contains(last.prefix(8)), "\(check.output)")
+  }
+
+  /// A host that has a whole copy of the damaged object stores nothing twice, and its next merge puts
+  /// a whole object in the damaged one's place.
+  @Test(arguments: ["flipped", "cut"]) func aBackupHealsByItsCopy(_ how: String) throws {
+    let cli = try Self.make()
+    let packs = try cli.packs()
+    try Self.damage(cli, how)
+    let damaged = Set(try Self.indexes(cli))
+    let backup = try cli.run("backup --layout folder --root tree --repo repo --quiet")
+    #expect(backup.code == 0 && backup.errors.contains("index/") == (how == "cut"))
+    #expect(try cli.packs() == packs)
+    var check = try cli.run("check --read-data --repo repo")
+    #expect(check.code == 13 && !check.output.contains("lost "), "\(check.output)")
+    for number in 0..<14 where try !damaged.isDisjoint(with: Self.indexes(cli)) {
+      try cli.folder.write("\(number)", at: "tree/changing")
+      _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    }
+    try Self.removeCopies(cli)
+    check = try cli.run("check --read-data --repo repo")
+    #expect(check.code == 0 && check.errors.isEmpty, "\(check.output)")
+    let restore = try cli.run("restore latest:folders/tree --to back --quiet --repo repo")
+    #expect(restore.code == 0 && restore.errors.isEmpty, "\(restore.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
   }
 
   /// Of what is in two packs the whole copy is taken, though no index names it.

@@ -23,6 +23,8 @@ struct CheckNotes {
 
   private var notes: [Digest: Note] = [:]
   private var isChanged = false
+  /// Objects whose copies are to be held against their ids once more.
+  private var doubted: Set<Digest> = []
 
   /// The notes' own file.
   static let name: ByteString = "checked"
@@ -37,9 +39,19 @@ struct CheckNotes {
 
   var count: Int { notes.count }
 
-  func contains(_ note: Note) -> Bool { notes[note.id] == note }
+  /// Whether a copy is as it was when it was found whole, and that is to be believed.
+  func contains(_ note: Note) -> Bool {
+    notes[note.id] == note && !doubted.contains(note.id)
+  }
+
+  /// Whether a whole copy of an object was found ever: then all that has its bytes keeps the format.
+  func contains(_ id: Digest) -> Bool { notes[id] != nil }
+
+  /// Believes no note until its copy was checked again.
+  mutating func doubtAll() { doubted = Set(notes.keys) }
 
   mutating func insert(_ note: Note) {
+    doubted.remove(note.id)
     isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
   }
 

@@ -22,8 +22,4 @@ enum IndexBytes: Sendable {
     case .mapped(let file): return try file.withBytes(body)
     }
   }
-
-  var digest: Digest {
-    withBytes { bytes in Blake2b.hash(bytes) }
-  }
 }

@@ -7,8 +7,12 @@ public import SystemIO
 /// A copy is made once and held against its id. What was found whole is noted with the file's inode,
 /// size and times, and trusted while these and the kernel's run are the same; a copy of which there
 /// is no such note is held against its id again, and replaced if it is not what it should be. So a
-/// copy that is damaged, cut off, of another user or left by a crash costs time and nothing else.
+/// copy that is damaged, cut off, of another user or left by a crash costs time and nothing else. A
+/// writer believes no note: it reads each copy once, and holds it against its id.
 /// Where the folder cannot be used, objects are read into memory. For any thread.
+///
+/// Which objects there are is never asked of it: the repository's own listing says that
+/// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
 public final class IndexCache: Sendable {
   /// Nothing where the folder cannot be used.
   let copies: IndexCopies?
@@ -20,9 +24,14 @@ public final class IndexCache: Sendable {
   /// Opens an object from its copy, which is made if there is none. Nothing where the cache cannot
   /// be used.
   func object(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
-    guard let copies else { return nil }
-    if let object = copies.open(id) { return object }
-    guard try copies.make(id, of: storage) else { return nil }
+    if let object = copies?.open(id) { return object }
+    return try readAgain(id, of: storage)
+  }
+
+  /// Opens an object from a copy that is made now, whatever copy there was: so what the storage holds
+  /// was read, and is the object. Nothing where it is not, or the cache cannot be used.
+  func readAgain(_ id: Digest, of storage: any Storage) throws(StoreError) -> IndexObject? {
+    guard let copies, try copies.make(id, of: storage) else { return nil }
     if let object = copies.open(id) { return object }
     copies.remove(id)
     return nil
@@ -35,6 +44,9 @@ public final class IndexCache: Sendable {
     copies.saveNotes()
     return object
   }
+
+  /// Has each copy held against its id once more, before it is used again: for who stores by it.
+  func doubtNotes() { copies?.doubtNotes() }
 
   /// Removes the copies of all other objects, and keeps what is known of the rest for the next
   /// program.

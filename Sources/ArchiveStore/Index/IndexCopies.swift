@@ -21,34 +21,48 @@ final class IndexCopies: Sendable {
   private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
 
   /// Opens a copy that is the object: found so before, or now.
+  ///
+  /// It is held against its id as it is read, not as it is mapped: what the disk does not give is an
+  /// error then, and not the program's end.
   func open(_ id: Digest) -> IndexObject? {
     guard let file = try? folder.file(Self.name(id)),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
       status.size <= UInt64(FormatLimit.index), let map = try? MappedFile(file)
     else { return nil }
     let note = CheckNotes.Note(id: id, status)
-    if notes.withLock({ $0.contains(note) }) {
-      return try? IndexObject(id: id, checked: .mapped(map))
-    }
-    guard let object = try? IndexObject(id: id, checking: .mapped(map)) else { return nil }
-    notes.withLock { $0.insert(note) }
+    let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
+    guard isWhole || Self.digest(of: file, size: status.size) == id,
+      let object = try? IndexObject(id: id, checked: .mapped(map)),
+      isSound || object.firstFault() == nil
+    else { return nil }
+    if !isWhole { notes.withLock { $0.insert(note) } }
     return object
   }
 
-  /// Copies an object, through no more than 4 MiB of memory. False where the copy cannot be
-  /// written; an error where the object cannot be read.
+  private static func digest(of file: borrowing Descriptor, size: UInt64) -> Digest? {
+    var hash = Blake2b()
+    let read = try? file.readPieces(
+      size: size, isSparse: false, data: { hash.update($0) }, hole: { _ in })
+    return read == size ? hash.finish() : nil
+  }
+
+  /// Copies an object, through no more than 4 MiB of memory. False where the copy cannot be written,
+  /// or the object is not what its id says; an error where it cannot be read.
   func make(_ id: Digest, of storage: any Storage) throws(StoreError) -> Bool {
     let path = RepositoryLayout.index(id)
     guard let size = try storage.status(path)?.size, size <= UInt64(FormatLimit.index),
       let file = begin()
     else { return false }
+    var hash = Blake2b()
     var offset: UInt64 = 0
     while offset < size {
       let count = Int(min(size - offset, 4 << 20))
       let bytes = try storage.load(path, offset: offset, count: count)
+      hash.update(bytes)
       guard (try? file.write(bytes)) != nil else { return false }
       offset += UInt64(count)
     }
+    guard hash.finish() == id else { return false }
     return (try? file.commit(as: Self.name(id), durably: false)) != nil
   }
 
@@ -73,6 +87,9 @@ final class IndexCopies: Sendable {
     notes.withLock { $0.keep(only: Set(ids)) }
     saveNotes()
   }
+
+  /// Has each copy held against its id once more.
+  func doubtNotes() { notes.withLock { $0.doubtAll() } }
 
   /// Keeps what is known of the copies for the next program.
   func saveNotes() { notes.withLock { $0.save(in: folder) } }

@@ -4,11 +4,18 @@ internal import SystemIO
 /// The index objects of a repository, as far as they can be used.
 struct LoadedIndex: Sendable {
   var objects: [IndexObject] = []
-  /// Those that are there and cannot be read, or are not as they were written.
+  /// Those that are there and cannot be read, or are not as they were written. One of which the host
+  /// has a whole copy is among the objects, too.
   var faults: [(id: Digest, error: StoreError)] = []
 
   /// All that were listed, whole or not.
   var ids: Set<Digest> { Set(objects.map(\.id) + faults.map(\.id)) }
+
+  /// Adds an object that cannot be used, or not without the host's copy.
+  mutating func add(_ id: Digest, _ error: StoreError) {
+    let isDamage = error.kind == .damaged
+    faults.append((id, isDamage ? error.hinting(StoreError.indexHint) : error))
+  }
 
   /// The packs that the whole ones name.
   var packs: Set<Digest> { IndexSet(objects).packs }
@@ -27,7 +34,7 @@ enum IndexLoading {
   /// to be read was replaced by a merged one: then all are listed again.
   ///
   /// One that is damaged, of another version or closed to this user costs itself alone: it is among
-  /// the faults.
+  /// the faults. Of one that the host has a copy of only the size is looked at.
   static func load(
     _ ids: [Digest], from storage: any Storage, cache: IndexCache? = nil,
     known: [IndexObject] = []
@@ -53,6 +60,14 @@ enum IndexLoading {
     return try IndexObject(id: id, bytes: bytes)
   }
 
+  /// Reads what an object's storage holds now, and holds it against its id, whatever the host has.
+  static func readAgain(
+    _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
+  ) throws(StoreError) -> IndexObject {
+    if let object = try cache?.readAgain(id, of: storage) { return object }
+    return try open(id, from: storage)
+  }
+
   /// Nothing when an object is gone.
   private static func loadOnce(
     _ ids: [Digest], from storage: any Storage, _ cache: IndexCache?,
@@ -62,16 +77,33 @@ enum IndexLoading {
     for id in ids {
       do throws(StoreError) {
         if known[id] == nil { known[id] = try open(id, from: storage, cache: cache) }
-        if let object = known[id] { index.objects.append(object) }
+        guard let object = known[id] else { continue }
+        if let fault = try fault(of: object, in: storage) { index.add(id, fault) }
+        index.objects.append(object)
       } catch {
         if error.code == .missing, !isLast { return nil }
         guard error.costsTheObjectAlone else { throw error }
-        let isDamage = error.kind == .damaged
-        index.faults.append((id, isDamage ? error.hinting(StoreError.indexHint) : error))
+        index.add(id, error)
       }
     }
     cache?.keep(only: ids)
     return index
+  }
+
+  /// What can be seen to be amiss with an object whose copy is used without a look into it.
+  ///
+  /// - Throws: `missing` when it is gone.
+  private static func fault(
+    of object: IndexObject, in storage: any Storage
+  ) throws(StoreError) -> StoreError? {
+    guard case .mapped = object.bytes else { return nil }
+    let path = RepositoryLayout.index(object.id)
+    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
+    if size == UInt64(object.bytes.count) { return nil }
+    return .damaged(
+      "\(path)",
+      "it has \(size) bytes where \(object.bytes.count) were written; this host's copy is used instead"
+    )
   }
 }
 

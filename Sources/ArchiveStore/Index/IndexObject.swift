@@ -20,15 +20,10 @@ struct IndexObject: Sendable {
 
   /// Opens an index whose bytes are held against its id first, and checked whole.
   init(id: Digest, bytes: [UInt8]) throws(StoreError) {
-    try self.init(id: id, checking: .memory(bytes))
-  }
-
-  /// Opens an index whose bytes are held against its id first, and checked whole.
-  init(id: Digest, checking bytes: IndexBytes) throws(StoreError) {
-    guard bytes.digest == id else {
+    guard Blake2b.hash(bytes) == id else {
       throw .damaged(Self.name(id), "its bytes are not those that its name was made of")
     }
-    try self.init(id: id, checked: bytes)
+    try self.init(id: id, checked: .memory(bytes))
     if let fault = firstFault() { throw .damaged(Self.name(id), fault) }
   }
 

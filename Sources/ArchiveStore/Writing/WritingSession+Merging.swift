@@ -77,7 +77,7 @@ extension WritingSession {
       try lease.explained { () throws(StoreError) in
         try writer.commit(as: RepositoryLayout.index(id), digest: id)
       }
-      return try IndexLoading.open(id, from: storage, cache: cache)
+      return try IndexLoading.readAgain(id, from: storage, cache: cache)
     } catch {
       writer.discard()
       throw error

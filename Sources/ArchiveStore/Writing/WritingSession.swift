@@ -16,7 +16,8 @@ public final class WritingSession: Sendable {
   /// `holds(snapshot:)` finds, can be relied on without a look at each blob.
   public let canRelyOnLists: Bool
 
-  /// Index objects that cannot be used: what they alone name is not relied on, and stored again.
+  /// Index objects that are amiss. What they alone name is not relied on, and stored again, but where
+  /// the host has a whole copy.
   public let damagedIndexes: [StoreError]
 
   let cache: IndexCache?
@@ -47,6 +48,7 @@ public final class WritingSession: Sendable {
     let workers = max(1, workers)
     lease = try Lease(storage)
     let listing = try RepositoryListing(storage, lease: lease)
+    cache?.doubtNotes()
     let objects = try IndexLoading.load(listing.indexes, from: storage, cache: cache)
     damagedIndexes = objects.faults.map(\.error)
     self.repository = repository
@@ -72,6 +74,11 @@ public final class WritingSession: Sendable {
   public func makeWriter() throws(StoreError) -> ContentWriter {
     try status.check()
     return try ContentWriter(self)
+  }
+
+  /// Begins to read what is stored already, by way of the same copies of the index.
+  public func beginReading() throws(StoreError) -> RepositoryReader {
+    try repository.beginReading(cache: cache)
   }
 
   /// Whether a blob is known to the index, in a pack that may be relied on, or to this run.

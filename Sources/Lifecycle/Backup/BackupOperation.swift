@@ -28,7 +28,8 @@ public struct BackupOperation {
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
     let state = try openState()
-    let session = try repository.beginWriting(workers: request.workers)
+    let session = try repository.beginWriting(
+      workers: request.workers, cache: request.cache.map { repository.indexCache(in: $0) })
     do {
       let earlier = try earlier()
       let run = try prepare(session, state, earlier)
@@ -61,7 +62,7 @@ public struct BackupOperation {
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
-    var contents = StoredContents(session: session, lists: StoredLists(repository))
+    var contents = StoredContents(session: session, lists: StoredLists(session))
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }

@@ -197,12 +197,12 @@ struct StoredContents {
 }
 
 /// Reads lists of pieces, where the repository can be read: begun when the first is asked for, as that
-/// takes another look at the whole index. For one thread.
+/// takes another look at the index. For one thread.
 final class StoredLists {
-  private let repository: Repository
-  private lazy var reader = try? repository.beginReading()
+  private let session: WritingSession
+  private lazy var reader = try? session.beginReading()
 
-  init(_ repository: Repository) { self.repository = repository }
+  init(_ session: WritingSession) { self.session = session }
 
   func pieces(of list: Digest, level: UInt8, length: UInt64) -> [Piece]? {
     try? reader?.pieces(ofList: list, level: level, length: length)

@@ -15,7 +15,9 @@ public struct StateKey: Hashable, Sendable {
   }
 
   /// The folder of the repository's files, below the cache's.
-  func folder(in cache: ByteString) -> ByteString {
+  func folder(in cache: ByteString) -> ByteString { Self.folder(of: repository, in: cache) }
+
+  static func folder(of repository: Digest, in cache: ByteString) -> ByteString {
     cache.appending("sandboxctl").appending(ByteString(repository.hex))
   }
 

@@ -1,6 +1,6 @@
 internal import ArchiveStore
 internal import ArgumentParser
-internal import Codecs
+internal import Lifecycle
 internal import SystemIO
 
 /// Which repository a command works on.
@@ -76,9 +76,6 @@ struct RepositoryPlace {
 extension Repository {
   /// Begins reading by way of this host's copies of the index.
   func beginCachedReading() throws -> RepositoryReader {
-    let folder = Host.cacheFolder.map {
-      $0.appending("sandboxctl").appending(ByteString(id.hex)).appending("index")
-    }
-    return try beginReading(cache: folder.map { IndexCache(folder: $0) })
+    try beginReading(cache: Host.cacheFolder.map { indexCache(in: $0) })
   }
 }

@@ -1,0 +1,299 @@
+import Codecs
+import Foundation
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Writing sessions that search the host's copies of index objects.
+@Suite struct WriterCacheTests {
+  private let memory: MemoryStorage
+  private let storage: WatchedStorage
+  private let repository: Repository
+  private let folder = TemporaryFolder()
+  private let path: ByteString
+  private let many = (0..<30).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 500)) }
+  private let few = [("few", SeededBytes.some(seed: 99, count: 700))]
+  /// Whether the next call fails.
+  private let isFailing = Flag()
+
+  init() throws {
+    memory = MemoryStorage()
+    let isFailing = isFailing
+    storage = WatchedStorage(memory, fails: { isFailing.isSet })
+    repository = try Repository.create(in: storage, program: "test")
+    path = ByteString(folder("cache/index"))
+  }
+
+  private final class Flag: Sendable {
+    private let state = Mutex(false)
+    var isSet: Bool { state.withLock { $0 } }
+    func set(_ isSet: Bool) { state.withLock { $0 = isSet } }
+  }
+
+  /// Has `action` called before each call of the storage.
+  private func before(_ action: (@Sendable (String) -> Void)?) {
+    storage.state.withLock { $0.action = action }
+  }
+
+  private var cache: IndexCache { IndexCache(folder: path) }
+
+  private func blob(_ bytes: [UInt8]) -> BlobID {
+    BlobID(kind: .data, digest: Blake2b.hash(bytes))
+  }
+
+  private func copies() -> [String] { folder.files().filter { $0.hasSuffix(".index") } }
+
+  private func indexes() throws -> [Digest] { try RepositoryListing.indexes(memory) }
+
+  /// What of index objects was read while a session began that has to know all these.
+  private func reads(knowing files: [(String, [UInt8])], _ cache: IndexCache) throws -> Int {
+    storage.state.withLock { $0.events = [] }
+    let session = try repository.beginWriting(cache: cache)
+    for (name, bytes) in files { #expect(session.contains(blob(bytes)), "\(name)") }
+    let events = storage.state.withLock(\.events)
+    session.abandon()
+    return events.count { $0.hasPrefix("load index/") || $0.hasPrefix("range index/") }
+  }
+
+  private func expectAll(_ snapshots: [StoredSnapshot], _ files: [(String, [UInt8])]) throws {
+    let reader = try repository.beginReading()
+    for (name, bytes) in files {
+      let found = try snapshots.compactMap { try reader.bytes(at: ByteString(name), in: $0) }
+      #expect(found.first == bytes)
+    }
+    #expect(reader.remarks.isEmpty, "\(reader.remarks)")
+  }
+
+  @Test func anObjectIsReadOnceInAHostsLife() throws {
+    try repository.back(up: many)
+    try repository.back(up: few, sequence: 2)
+    let count = try indexes().count
+    #expect(count == 2)
+    #expect(try reads(knowing: many + few, cache) == count)
+    #expect(try reads(knowing: many + few, cache) == 0)
+    let session = try repository.beginWriting(cache: cache)
+    for object in session.known.objects {
+      guard case .mapped = object.bytes else {
+        Issue.record("\(object.id.hex) is in memory")
+        continue
+      }
+    }
+    #expect(session.known.objects.count == count)
+  }
+
+  /// A backup leaves copies of what it has written itself, merged objects among them.
+  @Test func whatIsWrittenIsThereForTheNext() throws {
+    for number in 1...9 {
+      let file = ("\(number)", SeededBytes.some(seed: UInt64(number), count: 90))
+      try repository.back(up: [file], sequence: UInt64(number), cache: cache)
+      #expect(try reads(knowing: [file], cache) == 0)
+      #expect(copies().count == (try indexes().count))
+    }
+    #expect(try indexes().count < 5)
+  }
+
+  /// Copies say nothing of what the repository has.
+  @Test func whatIsNotListedIsNotReliedOn() throws {
+    try repository.back(up: many, cache: cache)
+    let id = try #require(try indexes().first)
+    let bytes = try memory.load(RepositoryLayout.index(id), limit: 1 << 20)
+    try memory.remove(RepositoryLayout.index(id))
+    var session = try repository.beginWriting(cache: cache)
+    #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
+    #expect(copies().isEmpty)
+    session.abandon()
+    // Its packs go, and the object stays.
+    try memory.put(bytes, RepositoryLayout.index(id))
+    #expect(try reads(knowing: many, cache) == 1)
+    let packs = try RepositoryListing.packs(memory)
+    let condemned = try memory.condemn(Array(packs))
+    session = try repository.beginWriting(cache: cache)
+    #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
+    session.abandon()
+    try memory.remove(RepositoryLayout.condemned.appending(ByteString(condemned + ".json")))
+    #expect(try reads(knowing: many, cache) == 0)
+    for pack in packs { try memory.remove(RepositoryLayout.pack(pack)) }
+    session = try repository.beginWriting(cache: cache)
+    #expect(!session.contains(blob(many[0].1)) && session.indexedPacks.isEmpty)
+    let last = try repository.back(up: many, sequence: 2, cache: cache)
+    try expectAll([last], many)
+  }
+
+  /// A copy that is whole, but of something else, is not the object that its name says.
+  @Test(arguments: [false, true]) func aForgedCopyIsNotBelieved(hasNotes: Bool) throws {
+    try repository.back(up: many, cache: cache)
+    let pack = try #require(try RepositoryListing.packs(memory).first)
+    let absent = blob([1, 2, 3])
+    var forged = IndexBuilder()
+    let frame = FramePlace(offset: 0, stored: 9, plain: 9)
+    forged.add(
+      IndexBuilder.Pack(id: pack, size: 100, frames: [frame]),
+      records: [BlobRecord(id: absent, pack: 0, offset: 0, length: 3)])
+    let place = URL(fileURLWithPath: folder(try #require(copies().first)))
+    let good = try Data(contentsOf: place)
+    try Data(forged.encode()).write(to: place)
+    if !hasNotes { try FileManager.default.removeItem(atPath: folder("cache/index/checked")) }
+    let session = try repository.beginWriting(cache: cache)
+    #expect(!session.contains(absent))
+    #expect(session.contains(blob(many[7].1)))
+    #expect(session.damagedIndexes.isEmpty)
+    #expect(try Data(contentsOf: place) == good)
+  }
+
+  /// A writer finds what a note of an earlier check, by the file's size and times, hides.
+  @Test func aWriterBelievesNoNote() throws {
+    try repository.back(up: many, cache: cache)
+    let id = try #require(try indexes().first)
+    let name = ByteString(id.hex + ".index")
+    let place = try Folder.open(path: path)
+    let good = try place.file(name).readAll(limit: 1 << 20)
+    try place.openOrCreate(name).write([0xff], at: 200)
+    // As if the disk had changed it, and not a program.
+    var notes = CheckNotes(in: place)
+    notes.insert(CheckNotes.Note(id: id, try place.status(name)))
+    notes.save(in: place)
+    let reader = IndexCache(folder: path)
+    #expect(reader.copies?.open(id) != nil, "the note hides nothing")
+    #expect(try reads(knowing: many, cache) == 1)
+    #expect(try place.file(name).readAll(limit: 1 << 20) == good)
+    #expect(try reads(knowing: many, cache) == 0)
+  }
+
+  /// The host goes on by its whole copy, which says what the packs hold; a merge replaces the damaged
+  /// object by one that is whole.
+  @Test(arguments: ["flipped", "cut"]) func aMergeHealsByACopy(_ how: String) throws {
+    var snapshots = [try repository.back(up: many, cache: cache)]
+    let damaged = try #require(try indexes().first)
+    try memory.change(RepositoryLayout.index(damaged)) { bytes in
+      if how == "cut" { bytes.removeLast(70) } else { bytes[bytes.count - 20] ^= 1 }
+    }
+    #expect(try repository.beginReading().remarks.count == 1)
+    let session = try repository.beginWriting(cache: cache)
+    // A look at the size costs nothing; `check` looks at the bytes.
+    let told = how == "cut" ? ["index/\(damaged.hex).index"] : []
+    #expect(session.damagedIndexes.map(\.subject) == told)
+    #expect(session.damagedIndexes.allSatisfy { $0.hint?.contains("repair index") == true })
+    #expect(session.contains(blob(many[3].1)))
+    session.abandon()
+    #expect(try reads(knowing: many, cache) == 0)
+    // The host that has no copy relies on nothing of it, and merges without it.
+    let other = try repository.beginWriting(cache: IndexCache(folder: ByteString(folder("other"))))
+    #expect(!other.contains(blob(many[3].1)) && other.damagedIndexes.count == 1)
+    other.abandon()
+    for number in 1..<9 where try indexes().contains(damaged) {
+      let files = (0..<12).map {
+        ("\(number) \($0)", SeededBytes.some(seed: UInt64(1000 * number + $0), count: 60))
+      }
+      snapshots.append(try repository.back(up: files, sequence: UInt64(number + 1), cache: cache))
+    }
+    #expect(try !indexes().contains(damaged))
+    try expectAll(snapshots, many)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// A merged object is read again from where it was written to, though a copy of it is there: else
+  /// what the disk lost would be gone with the objects that had it.
+  @Test func whatWasMergedIsReadFromTheRepository() throws {
+    let first = try repository.back(up: many, cache: cache)
+    let others = (0..<25).map { ("o\($0)", SeededBytes.some(seed: UInt64(50 + $0), count: 60)) }
+    before { [isFailing] in isFailing.set($0.contains("/replaced-")) }
+    let second = try repository.back(up: others, sequence: 2, cache: cache)
+    isFailing.set(false)
+    let old = try indexes()
+    #expect(old.count == 3, "none of the two was removed")
+    let sizes = try old.map { try memory.status(RepositoryLayout.index($0))?.size ?? 0 }
+    let merged = old[try #require(sizes.indices.max { sizes[$0] < sizes[$1] })]
+    // The same is merged once more, and this time the disk loses what is written.
+    let (isWritten, isLost) = (Flag(), Flag())
+    before { [memory] event in
+      if event == "commit index/\(merged.hex).index" { return isWritten.set(true) }
+      guard isWritten.isSet, !isLost.isSet else { return }
+      isLost.set(true)
+      try? memory.change(RepositoryLayout.index(merged)) { $0[$0.count - 9] ^= 1 }
+    }
+    let session = try repository.beginWriting(cache: cache)
+    _ = try session.finish(repository.makeSnapshot(second.snapshot.tree, sequence: 3))
+    before(nil)
+    #expect(isLost.isSet, "nothing was lost")
+    #expect(session.indexRemark?.kind == .damaged)
+    #expect(try indexes() == old)
+    let reader = try repository.beginReading()
+    #expect(reader.remarks.count == 1)
+    for (name, bytes) in many {
+      #expect(try reader.bytes(at: ByteString(name), in: first) == bytes)
+    }
+  }
+
+  /// The calls about files, which are the cache's alone: the repository is in memory.
+  private static let filing = Set(SystemError.Operation.allCases)
+    .subtracting([.startThread, .random])
+
+  /// Whatever call of the cache fails, the backup is made, and the next one is not misled.
+  @Test(arguments: [5, 28] as [Int32], [false, true])
+  func noCallOfTheCacheCostsABackup(_ number: Int32, staysBroken: Bool) throws {
+    var call = 0
+    var plan: Faults.Plan
+    repeat {
+      call += 1
+      let rig = try WriterCacheTests()
+      let first = try rig.repository.back(up: rig.many, cache: rig.cache)
+      plan = Faults.Plan(
+        failing: Self.filing, at: call, number: number, staysBroken: staysBroken)
+      let second = try Faults.inject(plan) {
+        try rig.repository.back(up: rig.few, sequence: 2, cache: rig.cache)
+      }
+      let third = try rig.repository.back(
+        up: [("x", [1])], sequence: 3, cache: rig.cache)
+      #expect(third.snapshot.totals.stored > 0)
+      #expect(try rig.reads(knowing: rig.many + rig.few, rig.cache) == 0, "call \(call)")
+      try rig.expectAll([first, second], rig.many + rig.few)
+    } while plan.hasFired && call < 500
+    #expect(call > 15 && call < 500)
+  }
+
+  /// Programs that have one cache in hand at once take from each other no more than copies.
+  @Test func sessionsShareACache() throws {
+    let first = try repository.back(up: many, cache: cache)
+    let sessions = [
+      try repository.beginWriting(cache: cache), try repository.beginWriting(cache: cache),
+    ]
+    var snapshots = [first]
+    for (number, session) in sessions.enumerated() {
+      let name = "own \(number)"
+      let content = try session.storeFile(
+        logicalPath: ByteString("folders/test/\(name)"),
+        bytes: SeededBytes.some(seed: UInt64(200 + number), count: 400))
+      let tree = try session.storeTree([TreeEntry(name: ByteString(name), node: .file(content))])
+      try session.checkpoint()
+      #expect(session.contains(blob(many[number].1)))
+      snapshots.append(
+        try session.finish(repository.makeSnapshot(tree, sequence: UInt64(number + 2))))
+    }
+    let own = (0..<2).map { ("own \($0)", SeededBytes.some(seed: UInt64(200 + $0), count: 400)) }
+    #expect(try reads(knowing: many + own, cache) <= (try indexes().count))
+    #expect(try reads(knowing: many + own, cache) == 0)
+    #expect(copies().count == (try indexes().count))
+    try expectAll(snapshots, many + own)
+  }
+
+  /// Where the folder cannot be used, sessions read the repository as if there were none.
+  @Test(arguments: ["others can write", "a file", "no name"])
+  func anUnusableFolderCostsTime(_ how: String) throws {
+    switch how {
+    case "others can write":
+      _ = try Folder.make(path: path)
+      try Folder.open(path: path).setPermissions(0o777)
+    case "a file": try Data().write(to: URL(fileURLWithPath: folder("cache")))
+    default: break
+    }
+    let cache = how == "no name" ? IndexCache(folder: "") : cache
+    let first = try repository.back(up: many, cache: cache)
+    #expect(try reads(knowing: many, cache) == 1)
+    #expect(try reads(knowing: many, cache) == 1)
+    #expect(copies().isEmpty)
+    try expectAll([first], many)
+  }
+}
