@@ -98,6 +98,31 @@ import Testing
     }
   }
 
+  /// What a restore needs has to be there; of all else nothing (docs/repository-format.md, "Snapshot").
+  @Test func whatIsMissingIsBorne() throws {
+    let all = try JSON(parsing: Array(Self.full.encode().dropLast())).members ?? []
+    let needed: Set = ["format", "version", "repository", "time", "tree"]
+    #expect(needed.isSubset(of: Set(all.map(\.name))))
+    for missing in all.map(\.name) {
+      let line = JSON.object(all.filter { $0.name != missing }).compact
+      let found = Result { try read(Array((line + "\n").utf8)) }
+      #expect((try? found.get()) != nil || needed.contains(missing), "\(missing)")
+      if needed.contains(missing) {
+        #expect(throws: StoreError.self, "\(missing)") { try found.get() }
+      }
+    }
+    let least = JSON.object(all.filter { needed.contains($0.name) }).compact
+    let few = try read(Array((least + "\n").utf8))
+    #expect(few.tree == Self.full.tree && few.time == Self.full.time)
+    #expect(few.host.isEmpty && few.sequence == 0 && few.scope == .device && few.totals.files == 0)
+    // Parts of a member are no more than the whole of it.
+    let empty = all.map { member in
+      ["device", "scope", "policy", "totals"].contains(member.name)
+        ? JSON.Member(member.name, .object([])) : member
+    }
+    _ = try read(Array((JSON.object(empty).compact + "\n").utf8))
+  }
+
   @Test func version2IsRefusedByName() {
     let text = String(decoding: Self.full.encode(), as: UTF8.self)
     let changed = text.replacingFirst(#""version":1"#, with: #""version":2"#)

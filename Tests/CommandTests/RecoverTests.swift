@@ -190,6 +190,34 @@ import Testing
     #expect(!outcome.errors.contains("Traceback"))
   }
 
+  /// Both readers list, check and restore a snapshot that says no more than a restore needs, and a
+  /// backup goes on beside it.
+  @Test func aBareSnapshotIsEnough() throws {
+    var forged = ForgedRepository()
+    let bytes = Array("content".utf8)
+    forged.add(bytes, kind: 0)
+    forged.addBareSnapshot(forged.addTree([ForgedEntry.file(Array("file".utf8), bytes)]))
+    let cli = try CommandLine()
+    try forged.write(to: cli.folder.url.appendingPathComponent("repo"))
+    try Recover.succeed(cli, "repo list")
+    try Recover.succeed(cli, "repo verify --read-data")
+    try Recover.succeed(cli, "repo restore latest --to theirs")
+    _ = try cli.succeed("restore latest --to ours --repo repo")
+    for back: ByteString in ["theirs/file", "ours/file"] {
+      #expect(try cli.folder.read(back) == bytes)
+    }
+    for command in ["snapshots", "snapshots show latest", "ls latest", "stats", "snapshots --json"]
+    {
+      let told = try cli.run(command + " --repo repo")
+      #expect(told.code == 0 && told.errors.isEmpty, "\(command): \(told.errors)")
+    }
+    let refused = try cli.run("restore latest --in-place --repo repo")
+    #expect(refused.code == 1 && refused.errors.contains("hint: '--to DIR'"), "\(refused.errors)")
+    try cli.folder.write("x", at: "tree/x")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    #expect(try cli.snapshots().count == 2)
+  }
+
   /// Both readers take the same snapshot for the latest one: of one source the last in its sequence,
   /// though the clock was set back by an hour; of others by time.
   @Test func aClockThatWasSetBackHidesNoSnapshot() throws {

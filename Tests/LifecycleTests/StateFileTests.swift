@@ -21,7 +21,7 @@ import Testing
     try rig.writeSmall()
     let state = try rig.open()
     let container = try #require(state.container("folders/tree"))
-    #expect(container.snapshot == StateRig.snapshot && container.policy == StateRig.policy)
+    #expect(container.snapshot == StateRig.snapshot)
     #expect(container.entry.entry?.name == "root")
     var folder = state.folder(container.entry, key: root)
     #expect(folder.tree == StateRig.tree(1) && folder.count == 4)
@@ -40,11 +40,9 @@ import Testing
 
   private func expectSame(_ known: KnownEntry, _ number: UInt64) {
     let status = StateRig.status(number)
-    let note = StateRig.note(number)
     #expect(known.name == StateRig.name(number) && known.kind == .file)
     #expect(known.inode == status.identity.inode && known.size == status.size)
     #expect(known.modified == status.modified && known.changed == status.changed)
-    #expect(known.marks == note.marks && known.isDatabase == note.isDatabase)
     #expect(known.isStored && !known.isOfInterruptedRun && known.isSettled)
     #expect(known.entry == StateRig.entry(number))
     #expect(ChangeRules.isUnchanged(known, status))
@@ -97,7 +95,7 @@ import Testing
       record.keep(try folder.known(0))
       let two = try StateRig.entry(2).encoded()
       StateRig.name(2).withSpan {
-        record.add($0, StateRig.status(22), StateRig.note(5), encoded: two)
+        record.add($0, StateRig.status(22), isSettled: false, encoded: two)
       }
       record.keep(try folder.known(4))
       let sub = try folder.knownFolder("sub")
@@ -110,7 +108,7 @@ import Testing
     var folder = state.folder(state.containers[0].entry, key: root)
     expectSame(try folder.known(0), 0)
     let two = try folder.known(2)
-    #expect(two.inode == 1022 && two.marks == MarkSet(rawValue: 5))
+    #expect(two.inode == 1022 && !two.isSettled)
     expectSame(try folder.known(4), 4)
     let sub = try folder.knownFolder("sub")
     #expect(sub.entry?.name == "sub")
@@ -128,7 +126,7 @@ import Testing
       var record = state.makeRecord()
       for name in sorted {
         name.withSpan {
-          record.add($0, StateRig.status(1), EntryNote(isSettled: true), encoded: nil)
+          record.add($0, StateRig.status(1), isSettled: true, encoded: nil)
         }
       }
       let place = state.write(record, tree: nil)
@@ -174,19 +172,37 @@ import Testing
     _ = try folder.known(6)
   }
 
-  @Test func anotherPolicyAnswersNoMarks() throws {
+  /// What an older program wrote is not read as what it is not: the run goes as without a state, and
+  /// leaves one of this version.
+  @Test func aStateOfAnOlderVersionIsNotUsed() throws {
     try rig.writeSmall()
-    let state = try rig.open(policy: Blake2b.hash([99]))
-    var folder = state.folder(state.containers[0].entry, key: root)
-    let known = try folder.known(4)
-    #expect(known.marks == nil && known.entry == StateRig.entry(4))
-    #expect(ChangeRules.isUnchanged(known, StateRig.status(4)))
+    var bytes = try rig.bytes()
+    for place in [0, 4096] where bytes[place] != 0 {
+      bytes[place + 8] = 1
+      let sum = Blake2b.hash(Array(bytes[place..<(place + 504)])).bytes.prefix(8).reversed()
+      bytes.replaceSubrange((place + 504)..<(place + 512), with: sum)
+    }
+    try rig.replace(bytes)
+    do {
+      let state = try rig.open()
+      #expect(state.containers.isEmpty)
+      #expect(state.remarks.count == 1 && state.remarks[0].contains("of another version"))
+    }
+    #expect(try rig.bytes() == bytes, "it stays until a run ends")
+    do {
+      let state = try rig.open()
+      let place = try StateRig.record(state, [1])
+      try state.finish(
+        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+    }
+    let state = try rig.open()
+    #expect(state.remarks.isEmpty && state.containers.count == 1)
   }
 
   @Test func aRunOverAPartKeepsTheOthers() throws {
     try rig.writeSmall("apps/a/data")
     do {
-      let state = try rig.open(policy: Blake2b.hash([99]))
+      let state = try rig.open()
       let place = try StateRig.record(state, [50])
       try state.finish(
         [try StateRig.container("apps/b/data", place)], snapshot: Blake2b.hash([50]), packs: [],
@@ -196,10 +212,9 @@ import Testing
       let state = try rig.open()
       #expect(state.containers.map(\.path) == ["apps/a/data", "apps/b/data"])
       #expect(state.containers.map(\.snapshot) == [StateRig.snapshot, Blake2b.hash([50])])
-      #expect(state.containers.map(\.policy) == [StateRig.policy, Blake2b.hash([99])])
       var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "apps/a/data"))
       let known = try folder.known(2)
-      #expect(known.marks != nil)
+      #expect(known.entry == StateRig.entry(2))
       let place = try StateRig.record(state, [60])
       try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])
     }
@@ -275,11 +290,11 @@ import Testing
     #expect(state.remarks.count == 1)
     #expect(try StateRig.record(state, [1]) == nil)
     var notes = state.makeNotes(root)
-    notes.add("a", StateRig.status(1), StateRig.note(1), encoded: try StateRig.entry(1).encoded())
+    notes.add("a", StateRig.status(1), isSettled: true, encoded: try StateRig.entry(1).encoded())
     notes.flush()
     try state.checkpoint()
     try state.finish([try StateRig.container("a", nil)], snapshot: StateRig.snapshot, packs: [])
-    let none = try SourceState.open(rig.key, in: nil, policy: StateRig.policy, program: "test")
+    let none = try SourceState.open(rig.key, in: nil, program: "test")
     #expect(none.remarks == ["there is no folder for caches"])
   }
 }

@@ -20,7 +20,7 @@ import Testing
     var notes = state.makeNotes(key)
     for number in numbers {
       notes.add(
-        StateRig.name(number), status(number), StateRig.note(number),
+        StateRig.name(number), status(number), isSettled: true,
         encoded: try StateRig.entry(number).encoded())
     }
     notes.flush()
@@ -103,18 +103,6 @@ import Testing
     #expect(known.inode == 1032)
   }
 
-  @Test func notesUnderAnotherPolicyHaveNoMarks() throws {
-    do {
-      let state = try rig.open(policy: Blake2b.hash([99]))
-      try note(state, root, [2])
-      try state.checkpoint()
-    }
-    let state = try rig.open()
-    var folder = state.folder(nil, key: root)
-    let known = try folder.known(2)
-    #expect(known.marks == nil && known.entry == StateRig.entry(2))
-  }
-
   @Test func aRunOverAPartKeepsTheNotes() throws {
     do {
       let state = try rig.open()
@@ -176,12 +164,12 @@ import Testing
       let state = try rig.open()
       var notes = state.makeNotes(root)
       notes.add(
-        StateRig.name(1), StateRig.status(1), StateRig.note(1),
+        StateRig.name(1), StateRig.status(1), isSettled: true,
         encoded: try StateRig.entry(1).encoded())
       try state.checkpoint()
       // The next note of that folder hands over both.
       notes.add(
-        StateRig.name(2), StateRig.status(2), StateRig.note(2),
+        StateRig.name(2), StateRig.status(2), isSettled: true,
         encoded: try StateRig.entry(2).encoded())
       try state.checkpoint()
     }

@@ -1,7 +1,6 @@
 import ArchiveStore
 import Codecs
 import Lifecycle
-import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
@@ -10,13 +9,12 @@ import Testing
 struct StateRig {
   let folder: TemporaryFolder
   let key = StateKey(repository: Blake2b.hash([1]), source: Blake2b.hash([2]))
-  static let policy = Blake2b.hash([3])
   static let snapshot = Blake2b.hash([4])
 
   init() throws { folder = try TemporaryFolder("state", inMemory: true) }
 
-  func open(policy: Digest = policy, key: StateKey? = nil) throws -> SourceState {
-    try SourceState.open(key ?? self.key, in: folder.path, policy: policy, program: "test")
+  func open(key: StateKey? = nil) throws -> SourceState {
+    try SourceState.open(key ?? self.key, in: folder.path, program: "test")
   }
 
   /// The name of a file of the state.
@@ -66,12 +64,6 @@ struct StateRig {
 
   static func tree(_ number: UInt8) -> TreeReference { TreeReference(Blake2b.hash([9, number])) }
 
-  static func note(_ number: UInt64) -> EntryNote {
-    EntryNote(
-      isSettled: true, marks: MarkSet(rawValue: number),
-      isDatabase: number % 3 == 0 ? nil : number % 3 == 1)
-  }
-
   /// Records a folder of made-up files.
   static func record(
     _ state: SourceState, _ numbers: some Sequence<UInt64>, tree: UInt8 = 1,
@@ -80,14 +72,15 @@ struct StateRig {
     var record = state.makeRecord()
     for number in numbers {
       let encoded = try entry(number).encoded()
-      name(number).withSpan { record.add($0, status(number), note(number), encoded: encoded) }
+      name(number).withSpan { record.add($0, status(number), isSettled: true, encoded: encoded) }
     }
     for (number, folder) in folders.enumerated() {
       let entry = TreeEntry(name: folder.name, node: .directory(Self.tree(UInt8(number))))
       let encoded = try entry.encoded()
       folder.name.withSpan {
         record.add(
-          $0, status(UInt64(number), .directory), note(0), encoded: encoded, folder: folder.place)
+          $0, status(UInt64(number), .directory), isSettled: true, encoded: encoded,
+          folder: folder.place)
       }
     }
     return state.write(record, tree: Self.tree(tree))
@@ -98,7 +91,7 @@ struct StateRig {
   ) throws -> RecordedContainer {
     let entry = TreeEntry(name: "root", node: .directory(tree(1)))
     return RecordedContainer(
-      path: path, status: status(77, .directory), note: note(2), encoded: try entry.encoded(),
+      path: path, status: status(77, .directory), isSettled: true, encoded: try entry.encoded(),
       folder: place)
   }
 

@@ -112,7 +112,7 @@ import Testing
       let state = try rig.open()
       var record = state.makeRecord()
       ByteString("a").withSpan {
-        record.add($0, status, EntryNote(isSettled: isSettled), encoded: nil)
+        record.add($0, status, isSettled: isSettled, encoded: nil)
       }
       let place = state.write(record, tree: nil)
       try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])

@@ -79,6 +79,17 @@ public struct ForgedRepository {
     return add(encoder.finish(), kind: 1)
   }
 
+  /// Adds a snapshot of a tree that says no more than a restore needs.
+  public mutating func addBareSnapshot(_ tree: Digest) {
+    snapshots.append(
+      Array(
+        """
+        {"format":"sandboxctl-snapshot","version":1,"repository":"\(Self.id.hex)",\
+        "time":"2026-11-01T10:00:00Z","tree":"\(tree.hex)"}
+
+        """.utf8))
+  }
+
   /// Adds a snapshot of a tree; `change` changes its text.
   public mutating func addSnapshot(
     _ tree: Digest, _ change: (String) -> String = { $0 }

@@ -1,6 +1,5 @@
 import ArchiveStore
 import Codecs
-import PolicyEngine
 import SystemIO
 
 @testable import Lifecycle
@@ -51,7 +50,6 @@ enum StateSeeds {
     var bytes = StateHead(key, program: "sandboxctl").encoded()
     for container in ["apps/org.example.a/data", "folders/a"] {
       var batch = FolderKey(container: ByteString(container)).digest.bytes
-      LittleEndian.append(Blake2b.hash([]).leadingWord, to: &batch)
       batch += entries(0..<5)
       LittleEndian.append(UInt32(batch.count), to: &bytes)
       LittleEndian.append(Blake2b.hash(batch).leadingWord, to: &bytes)
@@ -79,19 +77,13 @@ enum StateSeeds {
     return try? TreeEntry(name: ByteString(name(number)), node: .symlink(target: "x")).encoded()
   }
 
-  private static func note(_ number: Int) -> EntryNote {
-    EntryNote(
-      isSettled: number % 2 == 0, marks: MarkSet(rawValue: UInt64(number % 4)),
-      isDatabase: number % 3 == 0 ? nil : number % 3 == 1)
-  }
-
   private static func folder(
     _ file: RecordFile, names: Range<Int>, below: RecordPlace?
   ) -> RecordPlace? {
     var record = FolderRecord(file)
     for number in names {
       record.add(
-        name(number).span, status(number), note(number), encoded: encoded(number),
+        name(number).span, status(number), isSettled: number % 2 == 0, encoded: encoded(number),
         folder: number % 7 == 6 ? below : nil)
     }
     return record.write(tree: TreeReference(Blake2b.hash([UInt8(names.count % 256)])))
@@ -101,7 +93,8 @@ enum StateSeeds {
     var bytes: [UInt8] = []
     for number in numbers {
       _ = EntryLayout.append(
-        name(number).span, status(number), note(number), encoded(number), nil, to: &bytes)
+        name(number).span, status(number), isSettled: number % 2 == 0, encoded(number), nil,
+        to: &bytes)
     }
     return bytes
   }
@@ -109,10 +102,9 @@ enum StateSeeds {
   private static func row(_ path: ByteString, _ folder: RecordPlace?) -> ContainerTable.Row {
     var entry: [UInt8] = []
     path.withSpan { name in
-      _ = EntryLayout.append(name, status(6), note(6), nil, folder, to: &entry)
+      _ = EntryLayout.append(name, status(6), isSettled: true, nil, folder, to: &entry)
     }
     return ContainerTable.Row(
-      path: path, snapshot: Blake2b.hash([3]), policy: Blake2b.hash([]), packs: .nowhere,
-      entry: entry)
+      path: path, snapshot: Blake2b.hash([3]), packs: .nowhere, entry: entry)
   }
 }

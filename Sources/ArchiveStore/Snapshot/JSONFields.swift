@@ -42,6 +42,11 @@ struct JSONFields {
   }
 
   /// A path's text, or its bytes from the member of that name with `_b64` behind it.
+  func path(_ name: String, default value: ByteString) throws(StoreError) -> ByteString {
+    json[name] == nil && json[name + "_b64"] == nil ? value : try path(name)
+  }
+
+  /// A path's text, or its bytes from the member of that name with `_b64` behind it.
   func path(_ name: String) throws(StoreError) -> ByteString {
     if let text = json[name + "_b64"]?.string {
       guard let bytes = Base64.decode(text.utf8) else { throw fault(name + "_b64", "base64") }
@@ -61,6 +66,11 @@ struct JSONFields {
   func fields(_ name: String) throws(StoreError) -> JSONFields {
     guard let value = json[name], value.members != nil else { throw fault(name, "an object") }
     return JSONFields(json: value, object: object)
+  }
+
+  /// A member that is an object; one of nothing when it is missing.
+  func fieldsOrNone(_ name: String) throws(StoreError) -> JSONFields {
+    json[name] == nil ? JSONFields(json: .object([]), object: object) : try fields(name)
   }
 
   /// The elements of an array; none when it is missing.

@@ -30,19 +30,25 @@ extension Snapshot {
     "original",
   ]
 
-  /// Reads line 1.
+  /// Reads line 1. What only says more of a backup than its files may be missing
+  /// (docs/repository-format.md, "Snapshot").
   init(line: [UInt8], object: String) throws(StoreError) {
     let fields = try Self.fields(line, object: object)
     let time = try Self.time(fields)
-    let policy = try fields.fields("policy")
+    let policy = try fields.fieldsOrNone("policy")
     self.init(
-      repository: try fields.digest("repository"), source: try fields.digest("source"),
-      sequence: try fields.count("sequence"), time: time, host: try fields.string("host"),
-      user: try fields.string("user"), device: try DeviceRecord(fields.fields("device")),
-      scope: try Scope(fields.fields("scope")),
-      reason: Reason(rawValue: try fields.string("reason")),
-      policy: PolicyRecord(name: try policy.string("name"), digest: try policy.digest("digest")),
-      tree: TreeReference(try fields.digest("tree")), program: try fields.string("program"))
+      repository: try fields.digest("repository"),
+      source: try fields.digestIfPresent("source") ?? .missing,
+      sequence: try fields.count("sequence", default: 0), time: time,
+      host: try fields.string("host", default: ""), user: try fields.string("user", default: ""),
+      device: try DeviceRecord(fields.fieldsOrNone("device")),
+      scope: try Scope(fields.fieldsOrNone("scope")),
+      reason: Reason(rawValue: try fields.string("reason", default: "")),
+      policy: PolicyRecord(
+        name: try policy.string("name", default: ""),
+        digest: try policy.digestIfPresent("digest") ?? .missing),
+      tree: TreeReference(try fields.digest("tree")),
+      program: try fields.string("program", default: ""))
     try readRest(fields)
     unknown = (fields.json.members ?? []).filter { !Self.known.contains($0.name) }
   }
@@ -85,7 +91,7 @@ extension Snapshot {
     apps = try fields.elements("apps") { field throws(StoreError) in try AppRecord(field) }
     parent = try fields.digestIfPresent("parent")
     tags = try fields.strings("tags")
-    totals = try Totals(fields.fields("totals"))
+    totals = try Totals(fields.fieldsOrNone("totals"))
     classes = try fields.elements("classes") { field throws(StoreError) in
       ClassRun(path: try field.path("path"), name: try field.string("class"))
     }
@@ -113,9 +119,15 @@ extension Snapshot {
   }
 }
 
+extension Digest {
+  /// What stands for a hash that a snapshot does not tell, and is no source's and no policy's: that of
+  /// nothing.
+  static let missing = Blake2b.hash([])
+}
+
 extension Scope {
   init(_ fields: JSONFields) throws(StoreError) {
-    switch try fields.string("kind") {
+    switch try fields.string("kind", default: "device") {
     case "device": self = .device
     case "apps": self = .apps(try fields.strings("apps"))
     default: throw fields.fault("kind", "\"device\" or \"apps\"")
@@ -126,8 +138,9 @@ extension Scope {
 extension DeviceRecord {
   fileprivate init(_ fields: JSONFields) throws(StoreError) {
     self.init(
-      identity: try fields.string("identity"), platform: try fields.string("platform"),
-      layout: try fields.string("layout"), root: try fields.path("root"),
+      identity: try fields.string("identity", default: ""),
+      platform: try fields.string("platform", default: ""),
+      layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
       osVersion: fields.json["os_version"]?.string,
       containers: try fields.elements("containers") { field throws(StoreError) in
         ContainerRecord(
@@ -165,9 +178,9 @@ extension FlatpakRecord {
 
 extension Totals {
   fileprivate init(_ fields: JSONFields) throws(StoreError) {
-    entries = try fields.count("entries")
-    files = try fields.count("files")
-    bytes = try fields.count("bytes")
+    entries = try fields.count("entries", default: 0)
+    files = try fields.count("files", default: 0)
+    bytes = try fields.count("bytes", default: 0)
     stored = try fields.count("stored", default: 0)
     classes = try fields.elements("classes") { field throws(StoreError) in
       ClassTotal(

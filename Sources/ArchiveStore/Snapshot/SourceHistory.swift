@@ -43,10 +43,10 @@ struct SnapshotHead: DatedSnapshot {
     let fields = try Snapshot.fields(line, object: object, keeping: Self.members)
     guard try fields.digest("repository") == repository else { return nil }
     self.id = id
-    source = try fields.digest("source")
-    sequence = try fields.count("sequence")
+    source = try fields.digestIfPresent("source") ?? .missing
+    sequence = try fields.count("sequence", default: 0)
     time = try Snapshot.time(fields)
-    scope = try Scope(fields.fields("scope"))
+    scope = try Scope(fields.fieldsOrNone("scope"))
   }
 }
 

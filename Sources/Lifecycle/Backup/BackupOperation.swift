@@ -53,7 +53,7 @@ public struct BackupOperation {
   private func openState() throws -> SourceState {
     try SourceState.open(
       StateKey(repository: repository.id, source: source), in: request.cache,
-      policy: plan.policy.digest, program: request.program, under: request.lock)
+      program: request.program, under: request.lock)
   }
 
   /// Finds out what is to be read and whether there is room for it.
@@ -171,18 +171,17 @@ public struct BackupOperation {
       guard let status = tree.scan.entries.first?.status, let name = path.lastComponent else {
         return nil
       }
-      let marks = tree.scan.marks[0] ?? []
       if let root = run.assembly.root(tree.number) {
         let isSettled =
           root.isWhole
           && ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
         return RecordedContainer(
-          path: path, status: status, note: EntryNote(isSettled: isSettled, marks: marks),
+          path: path, status: status, isSettled: isSettled,
           encoded: try? root.entry.named(name).encoded(), folder: root.record)
       }
       guard let known = run.known[tree.number].root?.entry else { return nil }
       return RecordedContainer(
-        path: path, status: status, note: EntryNote(isSettled: known.isSettled, marks: marks),
+        path: path, status: status, isSettled: known.isSettled,
         encoded: known.encoded.map { Array($0) }, folder: known.folder)
     }
   }

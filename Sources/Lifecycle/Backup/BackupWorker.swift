@@ -199,8 +199,7 @@ struct FolderInHand {
     // Folders without facts are known as a whole, and never in hand.
     facts =
       known.folders[id.index]
-      ?? KnownTree.FolderFacts(
-        key: FolderKey(container: path), place: nil, hasSamePolicy: false)
+      ?? KnownTree.FolderFacts(key: FolderKey(container: path), place: nil)
     links = run.links
   }
 
@@ -231,7 +230,7 @@ extension UnitResults {
   ) throws(StoreError) {
     let encoded = try read.entry.encoded()
     notes.add(
-      read.entry.name, read.status, EntryNote(isSettled: read.isSettled), encoded: encoded)
+      read.entry.name, read.status, isSettled: read.isSettled, encoded: encoded)
     add(index, encoded, status: read.status, isSettled: read.isSettled)
   }
 }

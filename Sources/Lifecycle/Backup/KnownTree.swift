@@ -8,12 +8,11 @@ struct KnownTree: Sendable {
     let key: FolderKey
     /// Where the folder's record is.
     let place: RecordPlace?
-    let hasSamePolicy: Bool
     /// Its attributes and flags, where they are as they were.
     var metadata: StoredMetadata?
 
-    init(key: FolderKey, place: RecordPlace?, hasSamePolicy: Bool) {
-      (self.key, self.place, self.hasSamePolicy) = (key, place, hasSamePolicy)
+    init(key: FolderKey, place: RecordPlace?) {
+      (self.key, self.place) = (key, place)
     }
   }
 

@@ -111,8 +111,7 @@ extension TreeAssembly {
     }
     var entries = EncodedFolder()
     var record = source.makeRecord()
-    var earlier = source.folder(
-      at: facts.place, hasSamePolicy: facts.hasSamePolicy, key: facts.key)
+    var earlier = source.folder(at: facts.place, key: facts.key)
     var extras = open.extras[...]
     for child in tree.children(of: index) {
       while let extra = extras.first, extra.name < tree.scan.name(Int(child)) {
@@ -145,10 +144,8 @@ extension TreeAssembly {
   ) {
     let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
     let place = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
-    let note = EntryNote(
-      isSettled: open.isSettled(child), marks: tree.scan.marks[child] ?? [],
-      isDatabase: nil)
-    record.add(name, status, note, encoded: encoded, folder: place)
+    record.add(
+      name, status, isSettled: open.isSettled(child), encoded: encoded, folder: place)
   }
 
   /// Adds a file that the scan did not find.
@@ -157,8 +154,7 @@ extension TreeAssembly {
   ) throws(StoreError) {
     try extra.name.withSpan { name throws(StoreError) in
       try entries.append(name, extra.encoded)
-      let note = EntryNote(isSettled: extra.isSettled)
-      record.add(name, extra.status, note, encoded: extra.encoded)
+      record.add(name, extra.status, isSettled: extra.isSettled, encoded: extra.encoded)
     }
   }
 

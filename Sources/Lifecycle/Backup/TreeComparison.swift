@@ -56,8 +56,7 @@ struct TreeComparison {
 
   /// Notes what is known of a folder.
   private mutating func add(_ folder: Int, _ entry: KnownEntry?, _ key: FolderKey) {
-    var facts = KnownTree.FolderFacts(
-      key: key, place: entry?.folder, hasSamePolicy: entry?.hasSamePolicy ?? false)
+    var facts = KnownTree.FolderFacts(key: key, place: entry?.folder)
     if let entry, ChangeRules.isUnchanged(entry, tree.scan.entries[folder].status),
       let stored = entry.entry, contents.holdsAttributes(of: stored)
     {
@@ -69,7 +68,7 @@ struct TreeComparison {
   /// Joins a folder's record with its children.
   private mutating func join(_ folder: Int, _ trust: ContentTrust) {
     guard let facts = known.folders[Int32(folder)] else { return }
-    var record = state.folder(at: facts.place, hasSamePolicy: facts.hasSamePolicy, key: facts.key)
+    var record = state.folder(at: facts.place, key: facts.key)
     let children = tree.children(of: folder)
     var found = 0
     for child in children {

@@ -10,14 +10,12 @@ struct EntryCursor {
   private var pages: ArraySlice<RecordPlace> = []
   private var file: RecordFile?
   private var isOfInterruptedRun = false
-  private var hasSamePolicy = false
 
   /// A way through nothing.
   init() {}
 
   /// A way through a folder's record.
-  init(_ record: FolderContents, _ file: RecordFile, hasSamePolicy: Bool) {
-    self.hasSamePolicy = hasSamePolicy
+  init(_ record: FolderContents, _ file: RecordFile) {
     self.file = file
     if record.isPaged {
       pages = record.pages[...]
@@ -27,8 +25,7 @@ struct EntryCursor {
   }
 
   /// A way through what an interrupted run noted.
-  init(interrupted page: EntryPage, hasSamePolicy: Bool) {
-    self.hasSamePolicy = hasSamePolicy
+  init(interrupted page: EntryPage) {
     isOfInterruptedRun = true
     open(page)
   }
@@ -42,9 +39,7 @@ struct EntryCursor {
   private mutating func peek() -> KnownEntry? {
     while true {
       if let page, place < page.bytes.count {
-        return KnownEntry(
-          page.bytes, at: place, isOfInterruptedRun: isOfInterruptedRun,
-          hasSamePolicy: hasSamePolicy)
+        return KnownEntry(page.bytes, at: place, isOfInterruptedRun: isOfInterruptedRun)
       }
       guard let next = pages.popFirst(), let bytes = file?.read(next),
         let page = EntryPage(bytes, from: 0)

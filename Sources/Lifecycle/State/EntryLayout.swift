@@ -1,5 +1,4 @@
 internal import Codecs
-internal import PolicyEngine
 internal import SystemIO
 
 /// The places of an entry's fields (docs/state-file.md, "Entry").
@@ -14,12 +13,11 @@ enum EntryLayout {
   static let changed = 32
   static let modifiedNanoseconds = 40
   static let changedNanoseconds = 44
-  static let marks = 48
-  static let name = 56
+  static let name = 48
 
   /// Appends an entry; false, and nothing appended, when it is too long to be one.
   static func append(
-    _ name: Span<UInt8>, _ status: FileStatus, _ note: EntryNote, _ encoded: [UInt8]?,
+    _ name: Span<UInt8>, _ status: FileStatus, isSettled: Bool, _ encoded: [UInt8]?,
     _ folder: RecordPlace?, to bytes: inout [UInt8]
   ) -> Bool {
     let total =
@@ -29,14 +27,14 @@ enum EntryLayout {
     LittleEndian.append(UInt16(name.count), to: &bytes)
     bytes.append(status.kind.rawValue)
     bytes.append(
-      EntryFlags(note, isStored: encoded != nil, hasFolder: folder != nil).rawValue)
+      EntryFlags(isSettled: isSettled, isStored: encoded != nil, hasFolder: folder != nil)
+        .rawValue)
     LittleEndian.append(status.identity.inode, to: &bytes)
     LittleEndian.append(status.size, to: &bytes)
     LittleEndian.append(status.modified.seconds, to: &bytes)
     LittleEndian.append(status.changed.seconds, to: &bytes)
     LittleEndian.append(status.modified.nanoseconds, to: &bytes)
     LittleEndian.append(status.changed.nanoseconds, to: &bytes)
-    LittleEndian.append(note.marks.rawValue, to: &bytes)
     bytes.append(name)
     folder?.append(to: &bytes)
     if let encoded { bytes += encoded }
@@ -50,20 +48,15 @@ struct EntryFlags: OptionSet {
   static let isSettled = EntryFlags(rawValue: 1)
   static let isStored = EntryFlags(rawValue: 2)
   static let hasFolder = EntryFlags(rawValue: 4)
-  static let isLookedInto = EntryFlags(rawValue: 8)
-  static let isDatabase = EntryFlags(rawValue: 16)
 
-  static let all = EntryFlags(rawValue: 31)
+  static let all = EntryFlags(rawValue: 7)
 }
 
 extension EntryFlags {
-  init(_ note: EntryNote, isStored: Bool, hasFolder: Bool) {
+  init(isSettled: Bool, isStored: Bool, hasFolder: Bool) {
     self = []
-    if note.isSettled { insert(.isSettled) }
+    if isSettled { insert(.isSettled) }
     if isStored { insert(.isStored) }
     if hasFolder { insert(.hasFolder) }
-    guard let isDatabase = note.isDatabase else { return }
-    insert(.isLookedInto)
-    if isDatabase { insert(.isDatabase) }
   }
 }

@@ -23,13 +23,16 @@ public struct FolderRecord {
   ///
   /// - Parameters:
   ///   - status: its status, of after the reading if it was read.
+  ///   - isSettled: whether it had stood still long enough when it was read: `ChangeRules.isSettled`.
   ///   - encoded: what `TreeEntry.encoded()` gave; nothing for what is not stored.
   ///   - folder: of a folder, where its own record is.
   public mutating func add(
-    _ name: Span<UInt8>, _ status: FileStatus, _ note: EntryNote, encoded: [UInt8]?,
+    _ name: Span<UInt8>, _ status: FileStatus, isSettled: Bool, encoded: [UInt8]?,
     folder: RecordPlace? = nil
   ) {
-    guard follows(name), EntryLayout.append(name, status, note, encoded, folder, to: &page) else {
+    guard follows(name),
+      EntryLayout.append(name, status, isSettled: isSettled, encoded, folder, to: &page)
+    else {
       return
     }
     didAdd()

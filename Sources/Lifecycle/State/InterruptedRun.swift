@@ -8,19 +8,17 @@ internal import SystemIO
 /// A file of batches, each with its folder's key. A batch that is not whole ends it.
 final class InterruptedRun: Sendable {
   private let file: RecordFile?
-  private let policy: UInt64
   /// The batches that were there when the run began.
   private let batches: [FolderKey: [RecordPlace]]
   private let made = Atomic<Int>(0)
 
-  /// What is before a batch's entries: the folder's key and the policy's digest begun.
-  private static let headerSize = Digest.byteCount + 8
+  /// What is before a batch's entries: the folder's key.
+  private static let headerSize = Digest.byteCount
   /// What is before a batch: its length and its checksum.
   private static let frameSize = 12
 
   /// Takes an open file that has a head, or no file.
-  init(_ descriptor: consuming Descriptor?, policy: Digest) {
-    self.policy = policy.leadingWord
+  init(_ descriptor: consuming Descriptor?) {
     guard let descriptor = consume descriptor else {
       (file, batches) = (nil, [:])
       return
@@ -43,8 +41,7 @@ final class InterruptedRun: Sendable {
       guard let bytes = file.read(place), bytes.count >= Self.headerSize,
         let page = EntryPage(bytes, from: Self.headerSize)
       else { return nil }
-      let used: UInt64 = LittleEndian.integer(bytes.span, at: Digest.byteCount)
-      return EntryCursor(interrupted: page, hasSamePolicy: used == policy)
+      return EntryCursor(interrupted: page)
     }
   }
 
@@ -52,7 +49,6 @@ final class InterruptedRun: Sendable {
   func append(_ entries: [UInt8], in key: FolderKey) {
     guard let file else { return }
     var batch = key.digest.bytes
-    LittleEndian.append(policy, to: &batch)
     batch += entries
     let place = RecordPlace(of: batch, at: 0)
     var framed: [UInt8] = []

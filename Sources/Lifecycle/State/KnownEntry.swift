@@ -1,6 +1,5 @@
 public import ArchiveStore
 internal import Codecs
-public import PolicyEngine
 public import SystemIO
 
 /// What an earlier run knew of an entry, read where it lies.
@@ -10,15 +9,12 @@ public struct KnownEntry: Sendable {
   private let place: Int
   /// Whether it was read by a run that did not come to its end: each of its blobs is to be looked up.
   public let isOfInterruptedRun: Bool
-  /// Whether the policy of that run is the one of this run.
-  let hasSamePolicy: Bool
 
   /// The entry that begins at a place of a checked page.
-  init(_ page: [UInt8], at place: Int, isOfInterruptedRun: Bool, hasSamePolicy: Bool) {
+  init(_ page: [UInt8], at place: Int, isOfInterruptedRun: Bool) {
     self.page = page
     self.place = place
     self.isOfInterruptedRun = isOfInterruptedRun
-    self.hasSamePolicy = hasSamePolicy
   }
 
   private func field<Value: FixedWidthInteger & BitwiseCopyable>(_ offset: Int) -> Value {
@@ -46,17 +42,9 @@ public struct KnownEntry: Sendable {
       seconds: field(EntryLayout.changed), nanoseconds: field(EntryLayout.changedNanoseconds))
   }
 
-  /// The marks that it bears itself; nothing when another policy looked for them.
-  public var marks: MarkSet? {
-    hasSamePolicy ? MarkSet(rawValue: field(EntryLayout.marks)) : nil
-  }
-  /// Whether it is part of a database; nothing when that was not looked for.
-  public var isDatabase: Bool? {
-    flags.contains(.isLookedInto) ? flags.contains(.isDatabase) : nil
-  }
   /// Whether it had stood still long enough when it was read (docs/state-file.md, "Rules").
   public var isSettled: Bool { flags.contains(.isSettled) }
-  /// Whether it is in a snapshot, or was to be in one; without, only its marks are known.
+  /// Whether it is in a snapshot, or was to be in one.
   public var isStored: Bool { flags.contains(.isStored) }
 
   /// What a folder's own record is, if it has one.
@@ -108,22 +96,5 @@ public struct KnownEntry: Sendable {
       if difference != 0 { return difference }
     }
     return count - other.count
-  }
-}
-
-/// What is known of an entry besides its status.
-public struct EntryNote: Hashable, Sendable {
-  /// The marks that it bears itself.
-  public var marks: MarkSet
-  /// Whether it is part of a database; nothing when that was not looked for.
-  public var isDatabase: Bool?
-  /// Whether it had stood still long enough when it was read: `ChangeRules.isSettled`.
-  public var isSettled: Bool
-
-  /// Makes a note.
-  public init(isSettled: Bool, marks: MarkSet = [], isDatabase: Bool? = nil) {
-    self.isSettled = isSettled
-    self.marks = marks
-    self.isDatabase = isDatabase
   }
 }

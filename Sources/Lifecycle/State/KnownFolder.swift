@@ -17,7 +17,7 @@ public struct KnownFolder {
   private var finished: EntryCursor
   private var interrupted: [EntryCursor]
 
-  init(_ file: RecordFile?, _ place: RecordPlace?, hasSamePolicy: Bool, _ parts: [EntryCursor]) {
+  init(_ file: RecordFile?, _ place: RecordPlace?, _ parts: [EntryCursor]) {
     interrupted = parts
     guard let file, let place, let record = FolderContents(file.read(place)) else {
       (tree, count, self.place) = (nil, 0, nil)
@@ -25,7 +25,7 @@ public struct KnownFolder {
       return
     }
     (tree, count, self.place) = (record.tree, record.count, place)
-    finished = EntryCursor(record, file, hasSamePolicy: hasSamePolicy)
+    finished = EntryCursor(record, file)
   }
 
   /// What is known of a name. What an interrupted run read later comes first where it still holds.

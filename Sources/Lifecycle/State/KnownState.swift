@@ -10,7 +10,7 @@ struct KnownState: Sendable {
   /// Opens the state in a file: by the newer of its heads whose table of containers is whole.
   ///
   /// - Throws: why there is none.
-  init(_ file: consuming Descriptor, _ key: StateKey, policy: Digest) throws(StateFault) {
+  init(_ file: consuming Descriptor, _ key: StateKey) throws(StateFault) {
     let heads = Self.heads(file)
     guard !heads.isEmpty else { throw StateFault("it is damaged, or of another version") }
     guard heads.contains(where: { $0.key == key }) else {
@@ -18,7 +18,7 @@ struct KnownState: Sendable {
     }
     for head in heads where head.key == key {
       guard let table = head.containers?.bytes(in: file),
-        let containers = ContainerTable.read(table, policy: policy)
+        let containers = ContainerTable.read(table)
       else { continue }
       self.head = head
       self.containers = containers

@@ -1,5 +1,4 @@
 internal import Codecs
-internal import PolicyEngine
 public import SystemIO
 
 /// What a run has read of one folder so far, kept for the next run in case that this one does not
@@ -24,11 +23,11 @@ public struct ReadingNotes {
 
   /// Notes an entry that was read and of which all blobs were handed to the repository.
   public mutating func add(
-    _ name: ByteString, _ status: FileStatus, _ note: EntryNote, encoded: [UInt8]
+    _ name: ByteString, _ status: FileStatus, isSettled: Bool, encoded: [UInt8]
   ) {
     if let last, !(last < name) { flush() }
     let isWhole = name.withSpan { name in
-      EntryLayout.append(name, status, note, encoded, nil, to: &entries)
+      EntryLayout.append(name, status, isSettled: isSettled, encoded, nil, to: &entries)
     }
     guard isWhole else { return }
     last = name

@@ -43,11 +43,9 @@ struct RecordCopy {
 
   private mutating func push(_ place: RecordPlace) -> Bool {
     guard let folder = FolderContents(source.read(place)) else { return false }
-    // What policy the marks are from stays in the table of containers.
     open.append(
       Level(
-        entries: EntryCursor(folder, source, hasSamePolicy: true), tree: folder.tree,
-        record: FolderRecord(target)))
+        entries: EntryCursor(folder, source), tree: folder.tree, record: FolderRecord(target)))
     return true
   }
 }

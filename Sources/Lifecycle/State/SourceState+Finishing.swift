@@ -19,7 +19,7 @@ extension SourceState {
     let list = write(packs, to: records)
     let rows =
       containers.compactMap {
-        ContainerTable.Row($0, snapshot: snapshot, policy: policy, packs: list)
+        ContainerTable.Row($0, snapshot: snapshot, packs: list)
       } + others.map { ContainerTable.Row($0, folder: $0.entry.folder, packs: $0.packs) }
     do throws(SystemError) {
       let head = try commit(ContainerTable.encode(rows), records, place)
@@ -66,7 +66,7 @@ extension SourceState {
     _ head: StateHead, _ records: RecordFile, _ place: StatePlace
   ) throws(SystemError) {
     guard let table = head.containers.flatMap({ records.read($0) }),
-      let containers = ContainerTable.read(table, policy: policy)
+      let containers = ContainerTable.read(table)
     else { return }
     let target = RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
     var copy = RecordCopy(from: records, to: target)

@@ -19,7 +19,6 @@ public import SystemIO
 /// by `finish`, and costs readings in the next run.
 public final class SourceState: Sendable {
   let key: StateKey
-  let policy: Digest
   let program: String
   /// When the run began, by the clock of the file system that the state lies on.
   public let clock: RunClock
@@ -36,7 +35,6 @@ public final class SourceState: Sendable {
 
   init(_ opening: StateOpening) {
     key = opening.key
-    policy = opening.policy
     program = opening.program
     clock = opening.clock
     remarks = opening.remarks
@@ -64,13 +62,12 @@ public final class SourceState: Sendable {
   ///
   /// - Parameter entry: what is known of the folder as an entry of its parent, or a container's root.
   public func folder(_ entry: KnownEntry?, key: FolderKey) -> KnownFolder {
-    folder(at: entry?.folder, hasSamePolicy: entry?.hasSamePolicy ?? false, key: key)
+    folder(at: entry?.folder, key: key)
   }
 
   /// What is known of a folder whose record is at a place, or that has none.
-  func folder(at place: RecordPlace?, hasSamePolicy: Bool, key: FolderKey) -> KnownFolder {
-    KnownFolder(
-      known?.file, place, hasSamePolicy: hasSamePolicy, interrupted.entries(of: key))
+  func folder(at place: RecordPlace?, key: FolderKey) -> KnownFolder {
+    KnownFolder(known?.file, place, interrupted.entries(of: key))
   }
 
   // MARK: - Recording

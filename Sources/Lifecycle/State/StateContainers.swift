@@ -5,8 +5,6 @@ public import SystemIO
 public struct KnownContainer: Sendable {
   /// The snapshot of that run: what the record says holds as long as it is in the repository.
   public let snapshot: Digest
-  /// The digest of the policy that classified it.
-  public let policy: Digest
   /// Where the list of the packs is that the repository had then.
   let packs: RecordPlace
   /// Its root; the entry's name is the container's logical path.
@@ -21,7 +19,7 @@ public struct RecordedContainer: Sendable {
   /// The logical path.
   public let path: ByteString
   let status: FileStatus
-  let note: EntryNote
+  let isSettled: Bool
   let encoded: [UInt8]?
   let folder: RecordPlace?
 
@@ -31,11 +29,11 @@ public struct RecordedContainer: Sendable {
   ///   - encoded: what `TreeEntry.encoded()` gave for the root.
   ///   - folder: what `SourceState.write(_:tree:)` gave for the root.
   public init(
-    path: ByteString, status: FileStatus, note: EntryNote, encoded: [UInt8]?, folder: RecordPlace?
+    path: ByteString, status: FileStatus, isSettled: Bool, encoded: [UInt8]?, folder: RecordPlace?
   ) {
     self.path = path
     self.status = status
-    self.note = note
+    self.isSettled = isSettled
     self.encoded = encoded
     self.folder = folder
   }
@@ -43,11 +41,11 @@ public struct RecordedContainer: Sendable {
 
 /// The table of containers in a state file (docs/state-file.md, "Containers").
 enum ContainerTable {
-  /// Bytes before an entry's own: two digests and a place.
-  private static let rowSize = 2 * Digest.byteCount + RecordPlace.size
+  /// Bytes before an entry's own: a digest and a place.
+  private static let rowSize = Digest.byteCount + RecordPlace.size
 
   /// Reads a table; nothing when it is none.
-  static func read(_ bytes: [UInt8], policy: Digest) -> [KnownContainer]? {
+  static func read(_ bytes: [UInt8]) -> [KnownContainer]? {
     guard bytes.count >= 4 else { return nil }
     let count = Int(LittleEndian.integer(bytes.span, at: 0, as: UInt32.self))
     let start = 4 + count * rowSize
@@ -57,16 +55,12 @@ enum ContainerTable {
     var containers: [KnownContainer] = []
     for number in 0..<count {
       let at = 4 + number * rowSize
-      let (second, third) = (at + Digest.byteCount, at + 2 * Digest.byteCount)
-      guard let snapshot = Digest(bytes.span.extracting(at..<second)),
-        let used = Digest(bytes.span.extracting(second..<third))
-      else { return nil }
-      let entry = KnownEntry(
-        bytes, at: place, isOfInterruptedRun: false, hasSamePolicy: used == policy)
+      let packs = at + Digest.byteCount
+      guard let snapshot = Digest(bytes.span.extracting(at..<packs)) else { return nil }
+      let entry = KnownEntry(bytes, at: place, isOfInterruptedRun: false)
       containers.append(
         KnownContainer(
-          snapshot: snapshot, policy: used, packs: RecordPlace(bytes.span, at: third),
-          entry: entry))
+          snapshot: snapshot, packs: RecordPlace(bytes.span, at: packs), entry: entry))
       place = entry.end
     }
     return containers
@@ -76,7 +70,6 @@ enum ContainerTable {
   struct Row {
     let path: ByteString
     let snapshot: Digest
-    let policy: Digest
     let packs: RecordPlace
     let entry: [UInt8]
   }
@@ -88,7 +81,6 @@ enum ContainerTable {
     LittleEndian.append(UInt32(rows.count), to: &bytes)
     for row in rows {
       row.snapshot.append(to: &bytes)
-      row.policy.append(to: &bytes)
       row.packs.append(to: &bytes)
     }
     return bytes + rows.flatMap(\.entry)
@@ -97,21 +89,21 @@ enum ContainerTable {
 
 extension ContainerTable.Row {
   /// A container that this run recorded; nothing when its entry is too long.
-  init?(_ container: RecordedContainer, snapshot: Digest, policy: Digest, packs: RecordPlace) {
+  init?(_ container: RecordedContainer, snapshot: Digest, packs: RecordPlace) {
     var entry: [UInt8] = []
     let isWhole = container.path.withSpan { path in
       EntryLayout.append(
-        path, container.status, container.note, container.encoded, container.folder, to: &entry)
+        path, container.status, isSettled: container.isSettled, container.encoded,
+        container.folder, to: &entry)
     }
     guard isWhole else { return nil }
-    self.init(
-      path: container.path, snapshot: snapshot, policy: policy, packs: packs, entry: entry)
+    self.init(path: container.path, snapshot: snapshot, packs: packs, entry: entry)
   }
 
   /// A container of an earlier run, with its folder's record where it is now.
   init(_ known: KnownContainer, folder: RecordPlace?, packs: RecordPlace) {
     self.init(
-      path: known.path, snapshot: known.snapshot, policy: known.policy, packs: packs,
+      path: known.path, snapshot: known.snapshot, packs: packs,
       entry: known.entry.bytes(movingFolderTo: folder))
   }
 }

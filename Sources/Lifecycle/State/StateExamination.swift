@@ -6,17 +6,14 @@ public enum StateExamination {
   /// Reads the bytes of a whole file as a state and as an interrupted run's; gives how many entries
   /// they hold.
   public static func examine(_ bytes: [UInt8], as key: StateKey) -> Int {
-    let policy = Blake2b.hash([])
     var count = 0
-    if let file = try? Descriptor.inMemory(bytes),
-      let known = try? KnownState(file, key, policy: policy)
-    {
+    if let file = try? Descriptor.inMemory(bytes), let known = try? KnownState(file, key) {
       var walk = Walk(file: known.file)
       for container in known.containers { walk.take(container.entry) }
       count += walk.run()
     }
     if let file = try? Descriptor.inMemory(bytes) {
-      let run = InterruptedRun(file, policy: policy)
+      let run = InterruptedRun(file)
       for folder in run.folders {
         for cursor in run.entries(of: folder) { count += look(cursor) }
       }
@@ -33,13 +30,13 @@ public enum StateExamination {
       if let page = EntryPage(bytes, from: FolderLayout.header) { count += look(page) }
     }
     if let page = EntryPage(bytes, from: 0) { count += look(page) }
-    let containers = ContainerTable.read(bytes, policy: Blake2b.hash([])) ?? []
+    let containers = ContainerTable.read(bytes) ?? []
     for container in containers { look(container.entry) }
     return count + containers.count + (StateHead(bytes) == nil ? 0 : 1)
   }
 
   private static func look(_ page: EntryPage) -> Int {
-    look(EntryCursor(interrupted: page, hasSamePolicy: true))
+    look(EntryCursor(interrupted: page))
   }
 
   private static func look(_ cursor: EntryCursor) -> Int {
@@ -54,7 +51,7 @@ public enum StateExamination {
   /// Reads all fields of an entry.
   private static func look(_ entry: KnownEntry) {
     _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isSettled)
-    _ = (entry.marks, entry.isDatabase, entry.name, entry.folder, entry.entry)
+    _ = (entry.name, entry.folder, entry.entry)
   }
 
   /// All folders of a state, each record once.
@@ -73,7 +70,7 @@ public enum StateExamination {
     mutating func run() -> Int {
       while let place = open.popLast() {
         guard let folder = FolderContents(file.read(place)) else { continue }
-        var cursor = EntryCursor(folder, file, hasSamePolicy: true)
+        var cursor = EntryCursor(folder, file)
         while let entry = cursor.next() { take(entry) }
       }
       return count

@@ -18,7 +18,7 @@ struct StateHead: Sendable {
   var program: String
 
   static let magic: [UInt8] = Array("sbxstate".utf8)
-  static let version: UInt32 = 1
+  static let version: UInt32 = 2
   static let size = 512
   /// Where the two heads lie: in different pages and sectors.
   static let places: [UInt64] = [0, 4096]

@@ -1,10 +1,8 @@
-public import Codecs
 public import SystemIO
 
 /// What is opened for a run, step by step; each step that fails leaves a remark and goes without.
 struct StateOpening {
   let key: StateKey
-  let policy: Digest
   let program: String
   let clock: RunClock
   let remarks: [String]
@@ -22,31 +20,27 @@ extension SourceState {
   ///
   /// - Parameters:
   ///   - cache: the folder of caches, as `Host.cacheFolder`.
-  ///   - policy: the digest of the policy that classifies in this run.
   ///   - program: the program and its version.
   ///   - lock: the source's lock, if the caller holds it.
   /// - Throws: `busy` when another run of the same source is going on.
   public static func open(
-    _ key: StateKey, in cache: ByteString?, policy: Digest, program: String,
-    under lock: SourceLock? = nil
+    _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {
-      return .absent(key, policy, program, "there is no folder for caches")
+      return .absent(key, program, "there is no folder for caches")
     }
     do throws(SystemError) {
       let place = try StatePlace(key, in: cache, under: lock)
-      return SourceState(StateOpening(place, key, policy, program))
+      return SourceState(StateOpening(place, key, program))
     } catch {
       if error.isBusy { throw .anotherRun(error) }
-      return .absent(key, policy, program, error.description)
+      return .absent(key, program, error.description)
     }
   }
 
   /// A state that is not there and is not kept.
-  static func absent(
-    _ key: StateKey, _ policy: Digest, _ program: String, _ remark: String
-  ) -> SourceState {
-    SourceState(StateOpening(key, policy, program, remark))
+  static func absent(_ key: StateKey, _ program: String, _ remark: String) -> SourceState {
+    SourceState(StateOpening(key, program, remark))
   }
 }
 
@@ -59,34 +53,31 @@ extension LifecycleError {
 }
 
 extension StateOpening {
-  fileprivate init(_ key: StateKey, _ policy: Digest, _ program: String, _ remark: String) {
+  fileprivate init(_ key: StateKey, _ program: String, _ remark: String) {
     self.init(
-      key: key, policy: policy, program: program, clock: RunClock(start: Host.now()),
-      remarks: [remark], interrupted: InterruptedRun(nil, policy: policy))
+      key: key, program: program, clock: RunClock(start: Host.now()), remarks: [remark],
+      interrupted: InterruptedRun(nil))
   }
 
-  fileprivate init(
-    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ program: String
-  ) {
+  fileprivate init(_ place: StatePlace, _ key: StateKey, _ program: String) {
     var remarks: [String] = []
     let start = (try? place.time(key)) ?? Host.now()
-    let known = Self.known(place, key, policy, &remarks)
+    let known = Self.known(place, key, &remarks)
     let records = known?.file ?? Self.newFile(place, key, &remarks)
-    let interrupted = Self.interrupted(place, key, policy, program, &remarks)
+    let interrupted = Self.interrupted(place, key, program, &remarks)
     self.init(
-      key: key, policy: policy, program: program,
-      clock: RunClock(start: min(start, Host.now())), remarks: remarks, place: place,
-      known: known, records: records, interrupted: interrupted)
+      key: key, program: program, clock: RunClock(start: min(start, Host.now())),
+      remarks: remarks, place: place, known: known, records: records, interrupted: interrupted)
   }
 
   private static func known(
-    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ remarks: inout [String]
+    _ place: StatePlace, _ key: StateKey, _ remarks: inout [String]
   ) -> KnownState? {
     do {
       switch try place.open(key.state) {
       case .absent: return nil
       case .refused(let reason): throw StateFault(reason)
-      case .open(let file): return try KnownState(file, key, policy: policy)
+      case .open(let file): return try KnownState(file, key)
       }
     } catch let fault as StateFault {
       remarks.append("the state '\(place.path(key.state))' is not used: \(fault.reason)")
@@ -109,22 +100,21 @@ extension StateOpening {
 
   /// Opens what an interrupted run left, or begins the file for this one.
   private static func interrupted(
-    _ place: StatePlace, _ key: StateKey, _ policy: Digest, _ program: String,
-    _ remarks: inout [String]
+    _ place: StatePlace, _ key: StateKey, _ program: String, _ remarks: inout [String]
   ) -> InterruptedRun {
     do throws(SystemError) {
       if case .open(let file) = try place.open(key.partial),
         let head = StateHead(try file.read(count: StateHead.size, at: 0)), head.key == key
       {
-        return InterruptedRun(file, policy: policy)
+        return InterruptedRun(file)
       }
       let file = try place.create(key.partial)
       let head = StateHead(key, program: program, end: UInt64(StateHead.size))
       try file.write(head.encoded(), at: 0)
-      return InterruptedRun(file, policy: policy)
+      return InterruptedRun(file)
     } catch {
       remarks.append("an interrupted run will begin anew: \(error)")
-      return InterruptedRun(nil, policy: policy)
+      return InterruptedRun(nil)
     }
   }
 }
