@@ -233,7 +233,8 @@ def see_also(command, path):
     names += [(page_name(path + [child["commandName"]]), "1") for child in subcommands(command)]
     names = sorted(names, key=lambda name: (name[1], name[0]))
     names += [
-        ("sandboxctl-config", "5"), ("sandboxctl-policy", "5"), ("sandboxctl-lifecycle", "7"),
+        ("sandboxctl-config", "5"), ("sandboxctl-policy", "5"), ("sandboxctl-repository", "5"),
+        ("sandboxctl-lifecycle", "7"),
     ]
     for index, (name, section) in enumerate(names):
         yield f".Xr {name} {section}" + (" ," if index + 1 < len(names) else "")

@@ -171,17 +171,6 @@ long cl_can_change(int folder) {
   return CL_RETRY(faccessat(folder, ".", W_OK | X_OK, AT_EACCESS));
 }
 
-// Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
-long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes) {
-  struct statvfs v;
-  long r = CL_RETRY(fstatvfs(fd, &v));
-  if (r < 0) return r;
-  *available = (uint64_t)v.f_bavail * v.f_frsize;
-  *total = (uint64_t)v.f_blocks * v.f_frsize;
-  *inodes = v.f_favail;
-  return 0;
-}
-
 // Whether nothing on the volume that fd is on can be changed, as it is mounted.
 long cl_is_read_only(int fd) {
   struct statvfs v;

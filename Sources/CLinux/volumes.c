@@ -27,6 +27,30 @@ long cl_may_share(int fd) {
   return 0;
 }
 
+// Files take whole blocks where the file system neither compresses nor packs them, nor hands them to one that
+// may (FUSE, NFS, overlays). ext4 can keep small ones in their inodes (its feature inline_data).
+long cl_space(int fd, struct cl_volume *volume) {
+  static const unsigned long keeping[] = {
+      0xef53 /* ext2, ext3, ext4 */, 0x58465342 /* XFS */, 0x01021994 /* tmpfs */,
+      0x4d44 /* FAT */, 0x2011bab0 /* exFAT */};
+  struct statvfs v;
+  struct statfs s;
+  if (fstatvfs(fd, &v) < 0 || fstatfs(fd, &s) < 0) return -(long)errno;
+  memset(volume, 0, sizeof *volume);
+  volume->available = (uint64_t)v.f_bavail * v.f_frsize;
+  volume->reserved = v.f_bfree > v.f_bavail ? (uint64_t)(v.f_bfree - v.f_bavail) * v.f_frsize : 0;
+  volume->total = (uint64_t)v.f_blocks * v.f_frsize;
+  volume->inodes = v.f_favail;
+  volume->all_inodes = v.f_files;
+  unsigned long kind = (unsigned long)s.f_type & 0xffffffff;
+  for (size_t i = 0; i < sizeof keeping / sizeof *keeping; i++) {
+    if (keeping[i] != kind) continue;
+    volume->block = v.f_frsize;
+    volume->packs_small = i == 0;
+  }
+  return 0;
+}
+
 long cl_shared_bytes(int fd, uint64_t *bytes) {
   enum { count = 64 };
   union {

@@ -39,7 +39,7 @@ public final class MemberReader {
   /// The flags that chattr(1) sets, nil where there are none.
   public func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
-  /// Reads everything in order: gives data in pieces of at most 1 MiB to `data`, and the lengths of
+  /// Reads everything in order: gives data in pieces of at most 256 KiB to `data`, and the lengths of
   /// holes to `hole`.
   public func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
     switch copy {

@@ -36,10 +36,24 @@ extension Descriptor {
 
   /// Reads `count` bytes at `offset`; gives fewer only where the file ends.
   public func read(count: Int, at offset: UInt64) throws(SystemError) -> [UInt8] {
-    var buffer = [UInt8](repeating: 0, count: count)
-    let filled = try read(into: &buffer, from: 0, to: count, at: offset)
-    buffer.removeLast(count - filled)
+    var buffer: [UInt8] = []
+    try read(count: count, at: offset, into: &buffer)
     return buffer
+  }
+
+  /// Puts `count` bytes at `offset` in the place of what a buffer has, of which only the room is used
+  /// again; fewer only where the file ends.
+  public func read(
+    count: Int, at offset: UInt64, into buffer: inout [UInt8]
+  ) throws(SystemError) {
+    buffer.removeAll(keepingCapacity: true)
+    try buffer.append(addingCapacity: count) {
+      (output: inout OutputSpan<UInt8>) throws(SystemError) in
+      try unsafe output.withUnsafeMutableBufferPointer {
+        (target: UnsafeMutableBufferPointer<UInt8>, filled: inout Int) throws(SystemError) in
+        filled = try unsafe fill(UnsafeMutableRawBufferPointer(target).prefix(count), at: offset)
+      }
+    }
   }
 
   /// Fills `buffer[start..<end]` from the file's byte `offset` on; gives how many bytes came, fewer
@@ -48,21 +62,31 @@ extension Descriptor {
     into buffer: inout [UInt8], from start: Int, to end: Int, at offset: UInt64
   ) throws(SystemError) -> Int {
     precondition(start >= 0 && start <= end && end <= buffer.count)
-    var filled = start
-    while filled < end {
-      let wanted = Faults.areArmed ? Faults.portion(of: end - filled) : end - filled
+    return try unsafe buffer.withUnsafeMutableBufferPointer {
+      (bytes: inout UnsafeMutableBufferPointer<UInt8>) throws(SystemError) in
+      try unsafe fill(UnsafeMutableRawBufferPointer(bytes)[start..<end], at: offset)
+    }
+  }
+
+  /// Fills memory from the file's byte `offset` on; gives how many bytes came.
+  private func fill(
+    _ target: Slice<UnsafeMutableRawBufferPointer>, at offset: UInt64
+  ) throws(SystemError) -> Int {
+    let target = unsafe UnsafeMutableRawBufferPointer(rebasing: target)
+    var filled = 0
+    while filled < target.count {
+      let rest = target.count - filled
+      let wanted = Faults.areArmed ? Faults.portion(of: rest) : rest
       let count = try SystemError.check(.read, name) {
-        unsafe buffer.withUnsafeMutableBytes {
-          unsafe cl_pread(
-            raw, $0.baseAddress?.advanced(by: filled), wanted,
-            Int64(clamping: offset) + Int64(filled - start))
-        }
+        unsafe cl_pread(
+          raw, target.baseAddress?.advanced(by: filled), wanted,
+          Int64(clamping: offset) + Int64(filled))
       }
       if Faults.areArmed { Faults.pauseAfterReading() }
       if count == 0 { break }
       filled += count
     }
-    return filled - start
+    return filled
   }
 
   /// Reads the whole file if it has at most `limit` bytes; gives nil when it has more.

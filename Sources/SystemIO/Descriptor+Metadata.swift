@@ -43,29 +43,9 @@ extension Descriptor {
 
   /// The volume's free space.
   public func space() throws(SystemError) -> VolumeSpace {
-    var (available, total, inodes): (UInt64, UInt64, UInt64) = (0, 0, 0)
-    _ = try SystemError.check(.space, name) { unsafe cl_space(raw, &available, &total, &inodes) }
-    return VolumeSpace(available: available, total: total, availableInodes: inodes)
-  }
-}
-
-/// The space of a volume, as a user without privileges has it.
-public struct VolumeSpace: Hashable, Sendable {
-  /// Bytes that can still be written.
-  public let available: UInt64
-  /// Bytes in all.
-  public let total: UInt64
-  /// Files that can still be made; 0 also where the file system does not count them.
-  public let availableInodes: UInt64
-  /// The number of its file system, where whoever asked knows it: two volumes that have the same share their
-  /// space.
-  public var device: UInt64?
-
-  /// Makes the space of a volume.
-  public init(available: UInt64, total: UInt64, availableInodes: UInt64 = 0) {
-    self.available = available
-    self.total = total
-    self.availableInodes = availableInodes
+    var volume = cl_volume()
+    _ = try SystemError.check(.space, name) { unsafe cl_space(raw, &volume) }
+    return VolumeSpace(volume)
   }
 }
 

@@ -1,7 +1,7 @@
 internal import CLinux
 
 extension Descriptor {
-  /// Reads the file's first `size` bytes in order: gives data in pieces of at most 1 MiB to `data`,
+  /// Reads the file's first `size` bytes in order: gives data in pieces of at most 256 KiB to `data`,
   /// and the lengths of holes, which are looked for if `isSparse`, to `hole`. Gives how many bytes
   /// there were, fewer when the file ends before.
   public func readPieces(
@@ -11,7 +11,7 @@ extension Descriptor {
     let extents =
       isSparse
       ? try self.extents(size: size) : [Extent(offset: 0, length: size, isHole: false)]
-    var buffer = [UInt8](repeating: 0, count: Int(min(size, 1 << 20)))
+    var buffer = [UInt8](repeating: 0, count: Int(min(size, 256 << 10)))
     for extent in extents {
       if extent.isHole {
         try hole(extent.length)

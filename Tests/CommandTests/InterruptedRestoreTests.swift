@@ -120,7 +120,7 @@ struct InterruptedRestoreTests {
   // MARK: - What others say of it
 
   /// Kills a restore of the sample's notebook when the second of its steps is taken.
-  private static func interrupted() throws -> (rig: DeviceRestoreRig, note: ByteString) {
+  static func interrupted() throws -> (rig: DeviceRestoreRig, note: ByteString) {
     let rig = try DeviceRestoreRig()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     let note = data.appending("Documents/Notes/Recipes.md")

@@ -183,7 +183,7 @@ struct KillLoop {
       _ = try rig.cli.succeed("recover --root device --quiet")
     } else {
       let recovery = Recovery(try rig.device(), policy: try Self.policy.get(), isForced: true)
-      for operation in try recovery.run() { #expect(operation.failed.isEmpty) }
+      for operation in try recovery.run().done { #expect(operation.failed.isEmpty) }
     }
   }
 

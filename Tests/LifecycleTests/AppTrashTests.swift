@@ -59,7 +59,7 @@ import Testing
       _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
     }
     #expect(try Trash(of: rig.root).isInUse(updated))
-    let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
+    let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run().done
     #expect(done.map(\.isFinished) == [true])
     #expect(try !Trash(of: rig.root).isInUse(updated))
     #expect(try rig.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")

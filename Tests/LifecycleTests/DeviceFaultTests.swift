@@ -53,7 +53,7 @@ import Testing
       let what = "\(kind), call \(call): \(outcome.error.map { "\($0)" } ?? "reported")"
       if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what)") }
       try expectNothingLost(rig, older, wanted, what)
-      let recovered = try Recovery(device(rig), policy: Rig.policy(.folder)).run()
+      let recovered = try Recovery(device(rig), policy: Rig.policy(.folder)).run().done
       for operation in recovered {
         #expect(operation.failed.isEmpty, "\(what): \(operation.failed)")
         finished += operation.isFinished ? 1 : 0

@@ -96,6 +96,77 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
+  /// The same for a plain folder, into which a restore that had room is merged: it is as it was.
+  @Test(.enabled(if: try Mount.isPermitted()))
+  func aFolderThatIsFilledMeanwhileIsAsItWas() throws {
+    let rig = try Rig(inMemory: true)
+    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
+    for number in 0..<40 {
+      try rig.folder.write("stored \(number)", at: ByteString("tree/\(number)"))
+      try rig.folder.write("now", at: ByteString("small/into/\(number)"))
+    }
+    let snapshot = try #require(try rig.backup().snapshot)
+    let before = try rig.records("small/into")
+    let storage = WatchedStorage(rig.repository.storage)
+    let reader = try Repository.open(storage).beginReading()
+    let plan = try RestorePlan.make(
+      snapshot,
+      RestoreRequest(
+        path: "folders/tree", target: rig.folder.path("small/into"), overwrite: .always),
+      from: reader)
+    #expect(plan.volumeNeeds(from: reader).map(\.verdict) == [.fits])
+    storage.state.withLock { state in
+      state.action = { event in if event.contains("packs/") { Self.fill(rig) } }
+    }
+    let error = #expect(throws: LifecycleError.self) {
+      try RestoreOperation(plan, from: reader).run()
+    }
+    #expect(error?.description.contains("no space") == true, "\(error as Any)")
+    #expect(try rig.records("small/into") == before)
+    withExtendedLifetime(mount) {}
+  }
+
+  /// On one volume with the repository, what is saved first and what comes back have to fit together.
+  @Test(.enabled(if: try Mount.isPermitted()))
+  func theSnapshotBeforeARestoreNeedsRoomToo() throws {
+    let rig = try Rig(inMemory: true)
+    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
+    var random = Seeded(11)
+    try rig.folder.write(random.bytes(1_000_000), at: "small/tree/film")
+    let device = try Device.find(root: rig.folder.path("small/tree"), layout: .folder)
+    let policy = try Rig.policy(.folder)
+    let repository = try Repository.create(
+      in: try LocalStorage.create(path: rig.folder.path("small/repo")), program: "test")
+    let saving = BackupRequest(program: "test")
+    let snapshot = try #require(
+      try BackupOperation(
+        BackupPlan.make(DeviceScan.run(device, policy: policy)), to: repository, saving
+      ).run().snapshot)
+    // What is new by what the last snapshot says, and so has to be saved, is 1 MB.
+    try rig.folder.write(random.bytes(2_000_000), at: "small/tree/film")
+    let small = try Folder.open(path: rig.folder.path("small"))
+    let space = try small.space()
+    let room = 1_500_000 + space.total / 20
+    try small.create("filler").write(
+      [UInt8](repeating: 1, count: Int(space.available - room)))
+    let restore = {
+      let reader = try repository.beginReading()
+      var request = DeviceRestoreRequest(device, isInPlace: true, policy: policy)
+      request.isForced = true
+      let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
+      #expect(plan.volumeNeeds(from: reader).map(\.verdict) == [.fits])
+      return try DeviceRestoreOperation(plan, repository, from: reader, saving: saving).run()
+    }
+    let error = #expect(throws: LifecycleError.self) { try restore() }
+    #expect(
+      error?.description.contains("are to be written there afterwards") == true, "\(error as Any)")
+    #expect(try repository.snapshots().snapshots.map(\.id) == [snapshot.id])
+    #expect(try InterruptedOperation.all(on: device.root).isEmpty)
+    try small.remove("filler")
+    #expect(try restore().parts.allSatisfy { $0.report.isComplete })
+    withExtendedLifetime(mount) {}
+  }
+
   /// Writes until nothing more fits.
   @Sendable private static func fill(_ rig: Rig) {
     guard let filler = try? rig.folder.folder.folder("small").openOrCreate("filler"),

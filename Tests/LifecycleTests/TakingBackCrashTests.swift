@@ -123,7 +123,7 @@ import Testing
       interrupted += 1
       let isWritten = try device.write(plan)
       written += isWritten ? 1 : 0
-      let done = try device.recovery().run()
+      let done = try device.recovery().run().done
       #expect(done.map(\.isFinished) == [false], "call \(call)")
       #expect(done.allSatisfy { $0.failed.isEmpty }, "call \(call)")
       try device.expectAsBefore(plan, written: isWritten, "call \(call)")
@@ -163,13 +163,12 @@ import Testing
       let recovery = try device.recovery()
       let faults = Faults.Plan(at: call, number: 5, staysBroken: true)
       let error = Faults.inject(faults) { () -> (any Error)? in
-        do { _ = try recovery.run() } catch { return error }
-        return nil
+        do { return try recovery.run().hindered.first?.error } catch { return error }
       }
       if error != nil {
         interrupted += 1
         isWritten = try device.write(plan) || isWritten
-        let done = try recovery.run()
+        let done = try recovery.run().done
         #expect(done.allSatisfy { !$0.isFinished && $0.failed.isEmpty }, "call \(call)")
       }
       written += isWritten ? 1 : 0

@@ -81,8 +81,8 @@ import Testing
         obstacles.append(to)
       }
       let recovery = Recovery(try rig.device(), policy: try PurgeRig.policy(), isForced: true)
-      let done = try #require(try recovery.run().first)
-      #expect(try recovery.run().isEmpty && !rig.hasStaging, "call \(call)")
+      let done = try #require(try recovery.run().done.first)
+      #expect(try recovery.run().done.isEmpty && !rig.hasStaging, "call \(call)")
       #expect(done.isFinished == obstacles.isEmpty && done.failed.isEmpty, "call \(call)")
       #expect((done.reason == nil) == done.isFinished, "call \(call)")
       for place in obstacles {
@@ -124,7 +124,7 @@ import Testing
     #expect(left.canBeFinished)
     let to = try #require(last?.containers.first { $0.fate == .move }?.to)
     try Folder.make(path: to).create("foreign").close()
-    let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
+    let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run().done
     #expect(done.map(\.isFinished) == [false])
     #expect(try rig.trash().values.contains("since"))
   }

@@ -107,7 +107,8 @@ extension UpdateRig {
   /// Makes good what was interrupted, and holds that nothing of it stays that could not be.
   func recover(_ what: String) throws -> RecoveryCounts {
     var counts = RecoveryCounts()
-    for operation in try Recovery(device(), policy: PurgeRig.policy(), isForced: true).run() {
+    let report = try Recovery(device(), policy: PurgeRig.policy(), isForced: true).run()
+    for operation in report.done {
       if operation.isFinished { counts.finished += 1 } else { counts.takenBack += 1 }
       #expect(operation.failed.isEmpty, "\(what)")
     }

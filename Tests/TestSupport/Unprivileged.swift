@@ -10,18 +10,21 @@ public enum Unprivileged {
   /// Debian's `nobody` and `nogroup`.
   public static let user: UInt32 = 65534
 
-  /// Runs `body` as nobody, or as the present user when that is not root.
-  public static func run<Result>(_ body: () throws -> Result) throws -> Result {
+  /// Runs `body` as nobody, or as the present user when that is not root; with `keepingGroup` in the
+  /// group of the process, for code that gives what it makes to that.
+  public static func run<Result>(
+    keepingGroup: Bool = false, _ body: () throws -> Result
+  ) throws -> Result {
     guard geteuid() == 0 else { return try body() }
     guard let setUser = call("setfsuid"), let setGroup = call("setfsgid") else {
       throw Program.Failure(description: "this C library has no setfsuid")
     }
     // Group first and back last: without privileges it can no longer be changed.
-    _ = setGroup(user)
+    if !keepingGroup { _ = setGroup(user) }
     _ = setUser(user)
     defer {
       _ = setUser(0)
-      _ = setGroup(0)
+      if !keepingGroup { _ = setGroup(0) }
     }
     // An id that does not exist changes nothing and gives the one in force.
     guard setUser(UInt32.max) == Int32(user) else {

@@ -21,15 +21,46 @@ struct ContentCutter {
   private var pending: [UInt8] = []
   private var start = 0
   private var isLongRun = false
-  private var isDatabase: Bool
-  private let page: UInt64
+  private var isDatabase = false
+  private var page = pageRun
   /// The place in the file of the first pending byte.
   private var offset: UInt64 = 0
 
   /// Begins at byte 0 of a file of about `size` bytes.
-  init(isDatabase: Bool, size: UInt64?) {
+  init(isDatabase: Bool, size: UInt64?) { restart(isDatabase: isDatabase, size: size) }
+
+  /// Begins another file in the memory of the one before, of which nothing is left.
+  mutating func restart(isDatabase: Bool, size: UInt64?) {
+    pending.removeAll(keepingCapacity: true)
+    (start, offset, isLongRun) = (0, 0, false)
     self.isDatabase = isDatabase
-    page = (size ?? 0) >= Self.largeDatabase ? Self.largePageRun : Self.pageRun
+    page = Self.page(ofSize: size)
+  }
+
+  private static func page(ofSize size: UInt64?) -> UInt64 {
+    (size ?? 0) >= largeDatabase ? largePageRun : pageRun
+  }
+
+  /// Cuts a run at a file's begin that is whole in memory: as `append` and `finish` do, without a
+  /// copy. Gives where the pieces lie.
+  static func cut(
+    _ bytes: Span<UInt8>, isDatabase: Bool, size: UInt64?,
+    emit: (Range<Int>) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    let isLong = bytes.count > wholeLimit
+    let isDatabase =
+      isLong
+      && (isDatabase
+        || bytes.extracting(first: databaseMagic.count).hasSameBytes(as: databaseMagic.span))
+    let (chunker, page) = (GearChunker(), Int(page(ofSize: size)))
+    var start = 0
+    while start < bytes.count {
+      let rest = bytes.extracting(start..<bytes.count)
+      let length = isDatabase ? page : isLong ? chunker.cut(in: rest, isLast: true) : nil
+      let end = start + min(length ?? rest.count, rest.count)
+      try emit(start..<end)
+      start = end
+    }
   }
 
   /// The place in the file behind the last byte that came.

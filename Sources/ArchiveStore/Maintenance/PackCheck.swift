@@ -38,8 +38,10 @@ final class PackCheck: Sendable {
   /// Works on the frames that no other thread took.
   func work(_ check: inout FrameCheck) {
     reading.withLock { $0.begin(index, expected: expected) }
-    while let frame = reading.withLock({ $0.next() }) {
+    var room: [UInt8] = []
+    while var frame = reading.withLock({ $0.next(in: &room) }) {
       let found = check.check(frame)
+      swap(&room, &frame.stored)
       reading.withLock { $0.take(found) }
     }
   }

@@ -8,7 +8,7 @@ struct PackReading: ~Copyable {
     let number: Int
     let path: ObjectPath
     let place: FramePlace
-    let stored: [UInt8]
+    var stored: [UInt8]
     /// The blobs that are to be in it.
     let records: ArraySlice<BlobRecord>
   }
@@ -69,8 +69,9 @@ struct PackReading: ~Copyable {
     return (indexed?.frames ?? [], records)
   }
 
-  /// The next frame; nothing when all were read. One that cannot be read is told and passed over.
-  mutating func next() -> Frame? {
+  /// The next frame, whose stored bytes take the memory of `room`; nothing when all were read. One
+  /// that cannot be read is told and passed over.
+  mutating func next(in room: inout [UInt8]) -> Frame? {
     while nextFrame < frames.count {
       let (number, place) = (nextFrame, frames[nextFrame])
       nextFrame += 1
@@ -78,8 +79,10 @@ struct PackReading: ~Copyable {
       while nextRecord < records.count, Int(records[nextRecord].frame) == number { nextRecord += 1 }
       let held = records[first..<nextRecord]
       do throws(StoreError) {
-        return Frame(
-          number: number, path: path, place: place, stored: try read(place), records: held)
+        var stored: [UInt8] = []
+        swap(&stored, &room)
+        try read(place, into: &stored)
+        return Frame(number: number, path: path, place: place, stored: stored, records: held)
       } catch {
         take(FrameCheck.Finding(number: number, fault: error, lost: held))
       }
@@ -87,12 +90,13 @@ struct PackReading: ~Copyable {
     return nil
   }
 
-  private mutating func read(_ frame: FramePlace) throws(StoreError) -> [UInt8] {
+  private mutating func read(
+    _ frame: FramePlace, into stored: inout [UInt8]
+  ) throws(StoreError) {
     do throws(StoreError) {
       try hash(upTo: frame.offset)
-      let stored = try storage.load(path, offset: frame.offset, count: Int(frame.stored))
+      try storage.load(path, offset: frame.offset, count: Int(frame.stored), into: &stored)
       take(stored)
-      return stored
     } catch {
       hashed = nil
       throw error

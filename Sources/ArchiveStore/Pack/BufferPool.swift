@@ -3,27 +3,54 @@ internal import Synchronization
 /// Buffers of frames that are used again: a new one of 4 MiB costs the kernel a thousand page
 /// faults.
 final class BufferPool: Sendable {
-  /// What a buffer has room for; one that has grown past twice this is not kept.
-  private let size: Int
+  /// What buffers have room for, the smallest first.
+  private let sizes: [Int]
+  /// How many bytes are kept for later.
   private let capacity: Int
-  private let buffers = Mutex<[[UInt8]]>([])
+  private let state: Mutex<State>
 
-  /// Keeps at most so many buffers that are not in use.
-  init(size: Int, capacity: Int) { (self.size, self.capacity) = (size, capacity) }
+  private struct State {
+    /// Buffers that are not in use, those of each size.
+    var buffers: [[[UInt8]]]
+    /// What they have room for together.
+    var kept = 0
 
-  /// An empty buffer.
-  func take() -> [UInt8] {
-    if let buffer = buffers.withLock({ $0.popLast() }) { return buffer }
+    mutating func take(_ number: Int) -> [UInt8]? {
+      guard let buffer = buffers[number].popLast() else { return nil }
+      kept -= buffer.capacity
+      return buffer
+    }
+
+    mutating func keep(_ buffer: [UInt8], _ number: Int) {
+      kept += buffer.capacity
+      buffers[number].append(buffer)
+    }
+  }
+
+  /// Keeps at most so many bytes of buffers that are not in use.
+  init(sizes: [Int], capacity: Int) {
+    self.sizes = sizes.sorted()
+    self.capacity = capacity
+    state = Mutex(State(buffers: [[[UInt8]]](repeating: [], count: sizes.count)))
+  }
+
+  /// An empty buffer with room for so many bytes.
+  func take(_ count: Int) -> [UInt8] {
+    let number = sizes.firstIndex { $0 >= count }
+    if let number, let buffer = state.withLock({ $0.take(number) }) { return buffer }
     var buffer: [UInt8] = []
-    buffer.reserveCapacity(size)
+    buffer.reserveCapacity(number.map { sizes[$0] } ?? count)
     return buffer
   }
 
-  /// Takes a buffer back. Nobody else may still hold it, or it is copied.
+  /// Takes a buffer back. Nobody else may still hold it, or it is copied. One that has grown past
+  /// twice the largest size is not kept.
   func give(_ buffer: consuming [UInt8]) {
-    guard buffer.capacity >= size, buffer.capacity < 2 * size else { return }
+    let room = buffer.capacity
+    guard let number = sizes.lastIndex(where: { $0 <= room }), room < 2 * sizes[sizes.count - 1]
+    else { return }
     buffer.removeAll(keepingCapacity: true)
     let empty = buffer
-    buffers.withLock { if $0.count < capacity { $0.append(empty) } }
+    state.withLock { if $0.kept + room <= capacity { $0.keep(empty, number) } }
   }
 }

@@ -11,6 +11,10 @@ struct FrameBuilder: ~Copyable {
   static let treeLimit = 256 << 10
   /// Of contents that do not compress: there is nothing to gain from larger ones.
   static let noiseLimit = 1 << 20
+  /// Of the buffers that hold a frame of contents: of either sort, or of one large member.
+  static let bufferSizes = [
+    noiseLimit, dataLimit + (64 << 10), FileWriter.wholeLimit + (64 << 10),
+  ]
 
   private let limit: Int
   private let buffers: BufferPool?
@@ -32,7 +36,7 @@ struct FrameBuilder: ~Copyable {
   ) throws(StoreError) -> PlainFrame? {
     let isFull = !plain.isEmpty && plain.count + member.encodedSize > limit
     let frame = isFull ? finish() : nil
-    if plain.isEmpty, let buffers { plain = buffers.take() }
+    if plain.isEmpty, let buffers { plain = buffers.take(max(limit, member.encodedSize)) }
     let start: Int
     do {
       start = try tar.append(member, content: bytes, to: &plain)

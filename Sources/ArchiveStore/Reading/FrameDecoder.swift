@@ -4,6 +4,8 @@ internal import Codecs
 struct FrameDecoder: ~Copyable {
   private let storage: any Storage
   private var decompressor: ZstdDecompressor
+  /// The frame as it is stored, kept for its memory.
+  private var stored: [UInt8] = []
 
   init(_ storage: any Storage) throws(StoreError) {
     self.storage = storage
@@ -23,7 +25,10 @@ struct FrameDecoder: ~Copyable {
     guard plain <= FormatLimit.frame, stored <= FormatLimit.storedFrame else {
       throw .damaged(path.description, "frame \(place.frameNumber) is larger than a frame may be")
     }
-    let bytes = try storage.load(path, offset: place.frame.offset, count: stored)
+    var bytes: [UInt8] = []
+    swap(&bytes, &self.stored)
+    defer { swap(&bytes, &self.stored) }
+    try storage.load(path, offset: place.frame.offset, count: stored, into: &bytes)
     frame.removeAll(keepingCapacity: true)
     do {
       try decompressor.decompress(bytes.span, limit: plain, appendingTo: &frame)

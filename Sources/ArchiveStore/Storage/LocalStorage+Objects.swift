@@ -16,21 +16,29 @@ extension LocalStorage {
   public func load(
     _ path: ObjectPath, offset: UInt64, count: Int
   ) throws(StoreError) -> [UInt8] {
-    let bytes = try reading(path) { folder throws(SystemError) in
-      try folder.file(path.name).read(count: count, at: offset)
+    var bytes: [UInt8] = []
+    try load(path, offset: offset, count: count, into: &bytes)
+    return bytes
+  }
+
+  /// Puts a range of a file into a buffer, without other memory.
+  public func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    try reading(path) { folder throws(SystemError) in
+      try folder.file(path.name).read(count: count, at: offset, into: &buffer)
     }
-    guard let bytes, bytes.count == count else {
+    guard buffer.count == count else {
       throw .damaged(path.description, "it ends before byte \(offset + UInt64(count))")
     }
-    return bytes
   }
 
   /// Runs calls that read an object. Where they fail because the disk has lost it, or because there
   /// is a link, a pipe or a device in its place, the object is damaged: that costs what it holds, and
   /// not the work on the others.
-  private func reading(
-    _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> [UInt8]?
-  ) throws(StoreError) -> [UInt8]? {
+  private func reading<Result>(
+    _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> Result
+  ) throws(StoreError) -> Result {
     do throws(SystemError) {
       return try body(try folder(path.folder))
     } catch {

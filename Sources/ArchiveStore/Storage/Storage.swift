@@ -19,6 +19,13 @@ public protocol Storage: Sendable {
   /// Gives `count` bytes from `offset` on; an object that ends before is `damaged`.
   func load(_ path: ObjectPath, offset: UInt64, count: Int) throws(StoreError) -> [UInt8]
 
+  /// Puts `count` bytes from `offset` on in the place of what a buffer has, of which only the room is
+  /// used again; an object that ends before is `damaged`. When it fails, what the buffer has is
+  /// nothing to go by.
+  func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError)
+
   /// Gives the names in a folder, sorted by bytes.
   func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString]
 
@@ -43,6 +50,15 @@ public protocol Storage: Sendable {
 
   /// The space of the volume that the objects lie on; nothing where that cannot be told.
   func space() throws(StoreError) -> VolumeSpace?
+}
+
+extension Storage {
+  /// Puts a range of an object into a buffer, where the storage has no way that spares memory.
+  public func load(
+    _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
+  ) throws(StoreError) {
+    buffer = try load(path, offset: offset, count: count)
+  }
 }
 
 /// What a storage knows of an object without reading it.

@@ -9,7 +9,6 @@ public import SystemIO
 /// again while it stores a large file.
 public final class ContentWriter {
   let session: WritingSession
-  private let lane: PackLane
   private var builder: FrameBuilder
   /// Where what does not compress is gathered. Among text it would cost the compressor and the
   /// decoder as much time as text does, and spoil their statistics.
@@ -18,12 +17,13 @@ public final class ContentWriter {
   private var encoder: FrameEncoder
   /// The writer of the file in hand, kept for its buffers.
   private let file = FileWriter()
+  /// The pieces of the file in hand that is in memory, kept for its memory.
+  var member = PendingMember()
 
-  init(_ session: WritingSession, lane: PackLane) throws(StoreError) {
+  init(_ session: WritingSession) throws(StoreError) {
     self.session = session
-    self.lane = lane
     builder = try FrameBuilder(limit: FrameBuilder.dataLimit, buffers: session.buffers)
-    noise = try FrameBuilder(limit: FrameBuilder.noiseLimit, buffers: session.noiseBuffers)
+    noise = try FrameBuilder(limit: FrameBuilder.noiseLimit, buffers: session.buffers)
     encoder = try FrameEncoder()
   }
 
@@ -48,38 +48,8 @@ public final class ContentWriter {
     return try file.finish()
   }
 
-  /// Stores bytes in memory as the content of a file: what comes of it is the same as when they are
-  /// appended, and for up to `smallFile` bytes it costs no copy of them but that into the frame.
-  public func storeFile(
-    logicalPath: ByteString, bytes: Span<UInt8>, hints: FileHints = FileHints()
-  ) throws -> Content {
-    guard bytes.count <= Self.smallFile else {
-      return try storeFile(logicalPath: logicalPath, hints: hints) { try $0.append(bytes) }
-    }
-    try prepare(logicalPath)
-    guard !bytes.isEmpty else { return .empty }
-    let id = BlobID(kind: .data, digest: Blake2b.hash(bytes))
-    if session.known.claim(id, length: bytes.count) {
-      try append(
-        hints.member(logicalPath, size: bytes.count), bytes: bytes,
-        blobs: [PackFrame.Blob(id: id, offset: 0, length: bytes.count)])
-    }
-    let size = UInt64(bytes.count)
-    return Content(size: size, level: 0, pieces: [.blob(id.digest, length: size)])
-  }
-
-  /// Stores bytes in memory as the content of a file.
-  public func storeFile(
-    logicalPath: ByteString, bytes: [UInt8], hints: FileHints = FileHints()
-  ) throws -> Content {
-    try storeFile(logicalPath: logicalPath, bytes: bytes.span, hints: hints)
-  }
-
-  /// Files of up to so many bytes are one piece, whatever is in them.
-  public static let smallFile = ContentCutter.wholeLimit
-
   /// Makes sure that a file can be stored now.
-  private func prepare(_ path: ByteString) throws(StoreError) {
+  func prepare(_ path: ByteString) throws(StoreError) {
     if let fault = PathRules.fault(inPath: path) {
       throw .invalid(path.description, "it is \(fault)")
     }
@@ -169,10 +139,9 @@ extension ContentWriter {
   }
 
   private func compress(_ plain: consuming PlainFrame) throws(StoreError) {
-    try lane.append(try encoder.encode(plain))
+    try session.lanes.append(try encoder.encode(plain))
     var bytes: [UInt8] = []
     swap(&bytes, &plain.bytes)
-    let isLarge = bytes.capacity >= FrameBuilder.dataLimit
-    (isLarge ? session.buffers : session.noiseBuffers).give(bytes)
+    session.buffers.give(bytes)
   }
 }

@@ -11,6 +11,7 @@ public final class FileWriter {
   private var cutter = ContentCutter(isDatabase: false, size: nil)
   private var content = ContentBuilder()
   private var pending = PendingMember()
+  private var pendingBytes: [UInt8] = []
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
 
@@ -28,9 +29,9 @@ public final class FileWriter {
     self.writer = writer
     self.path = path
     self.hints = hints
-    cutter = ContentCutter(isDatabase: hints.isDatabase, size: hints.size)
+    cutter.restart(isDatabase: hints.isDatabase, size: hints.size)
     content = ContentBuilder()
-    isWhole = true
+    isWhole = (hints.size ?? 0) <= UInt64(Self.wholeLimit)
   }
 
   func end() { writer = nil }
@@ -107,30 +108,23 @@ public final class FileWriter {
       isWhole = false
       return try flush(writer)
     }
-    if pending.bytes.count + bytes.count > (isWhole ? Self.wholeLimit : Self.partLimit) {
+    if pendingBytes.count + bytes.count > (isWhole ? Self.wholeLimit : Self.partLimit) {
       isWhole = false
       try flush(writer)
     }
     if isRepeat && !isWhole { return try flush(writer) }
-    pending.append(id, bytes, at: offset)
+    let start = pendingBytes.count
+    pending.append(id, start..<(start + bytes.count), at: offset)
+    pendingBytes.append(bytes)
   }
 
   /// Hands over what is pending: as the whole file, or as parts.
   private func flush(_ writer: ContentWriter) throws(StoreError) {
-    if isWhole {
-      try pending.giveWhole { bytes, blobs throws(StoreError) in
-        try writer.append(hints.member(path, size: bytes.count), bytes: bytes, blobs: blobs)
-      }
-    } else {
-      try pending.giveParts(limit: Self.partLimit) { offset, bytes, blobs throws(StoreError) in
-        let digits = String(offset, radix: 16)
-        let name = String(repeating: "0", count: 16 - digits.utf8.count) + digits
-        let part = Self.parts.appending(path).appending(ByteString(name))
-        try writer.append(hints.member(part, size: bytes.count), bytes: bytes, blobs: blobs)
-      }
-    }
+    var bytes: [UInt8] = []
+    swap(&bytes, &pendingBytes)
+    try writer.append(pending, of: bytes.span, isWhole: isWhole, path: path, hints: hints)
     pending.removeAll()
+    bytes.removeAll(keepingCapacity: true)
+    swap(&bytes, &pendingBytes)
   }
-
-  private static let parts: ByteString = ".sandboxctl/parts"
 }

@@ -55,7 +55,7 @@ extension WritingSession {
   /// Closes the open packs, then writes an index object for all that have none.
   private func settle() throws(StoreError) {
     try trees.flush()
-    var open = (lanes + [trees.packs]).compactMap { $0.takeOpen() }
+    var open = (lanes.all + [trees.packs]).compactMap { $0.takeOpen() }
     let last = open.popLast()
     for pack in open { try packs.closeSoon(pack) }
     if let last { try packs.close(last) }

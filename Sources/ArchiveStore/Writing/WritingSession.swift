@@ -26,21 +26,20 @@ public final class WritingSession: Sendable {
   let known: KnownBlobs
   let packs: RunPacks
   let trees: TreeLane
+  /// Of frames' buffers that are not in use so many bytes are kept for each worker.
+  private static let keptBytes = 8 << 20
+
   /// Frames of large files that any thread may compress.
   let queue: FrameQueue
   let buffers: BufferPool
-  let noiseBuffers: BufferPool
-  /// One open pack of contents for each eight workers.
-  let lanes: [PackLane]
+  /// The ways of contents into packs.
+  let lanes: PackLanes
 
   /// Why index objects that were due were not merged.
   let mergeFailure = Mutex<StoreError?>(nil)
   private let snapshots: Set<Digest>
-  private let writers = Atomic<Int>(0)
   private let isReleased = Atomic<Bool>(false)
   private let ending = Mutex<Void>(())
-
-  static let workersPerLane = 8
 
   init(_ repository: Repository, workers: Int, cache: IndexCache?) throws(StoreError) {
     let settings = repository.settings
@@ -63,12 +62,10 @@ public final class WritingSession: Sendable {
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
     queue = FrameQueue(workers: workers)
-    buffers = BufferPool(size: FrameBuilder.dataLimit, capacity: 2 * workers)
-    noiseBuffers = BufferPool(size: FrameBuilder.noiseLimit, capacity: 2 * workers)
+    buffers = BufferPool(
+      sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreeLane(PackLane(packs, known))
-    var lanes: [PackLane] = []
-    for _ in 0..<((workers - 1) / Self.workersPerLane + 1) { lanes.append(PackLane(packs, known)) }
-    self.lanes = lanes
+    lanes = PackLanes(packs, known, workers: workers)
   }
 
   deinit { abandon() }
@@ -76,8 +73,7 @@ public final class WritingSession: Sendable {
   /// Makes a way of storing contents for one thread.
   public func makeWriter() throws(StoreError) -> ContentWriter {
     try status.check()
-    let number = writers.add(1, ordering: .relaxed).oldValue
-    return try ContentWriter(self, lane: lanes[number % lanes.count])
+    return try ContentWriter(self)
   }
 
   /// Begins to read what is stored already, by way of the same copies of the index.
@@ -115,7 +111,7 @@ public final class WritingSession: Sendable {
   public func abandon() {
     guard !isReleased.exchange(true, ordering: .acquiringAndReleasing) else { return }
     status.end()
-    for lane in lanes { lane.discard() }
+    lanes.discard()
     trees.packs.discard()
     try? packs.wait()
     lease.release()

@@ -117,8 +117,20 @@ long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);
 // Whether names can be made and removed in an open folder.
 long cl_can_change(int folder);
-// Free bytes for an unprivileged user, all bytes, free inodes of the volume that fd is on.
-long cl_space(int fd, uint64_t *available, uint64_t *total, uint64_t *inodes);
+
+// The room on a volume.
+struct cl_volume {
+  // Bytes that are free for all, those free for the superuser besides, and all.
+  uint64_t available, reserved, total;
+  // Files that can still be made, and all; both 0 where they are not counted.
+  uint64_t inodes, all_inodes;
+  // Bytes of a block, where files are known to take whole ones; else 0.
+  uint64_t block;
+  // Whether what is smaller than a block may be kept in the inode.
+  int packs_small;
+};
+// Tells the room on the volume that fd is on.
+long cl_space(int fd, struct cl_volume *volume);
 
 // Whether the volume that fd is on notes when files are read: 1 or 0.
 long cl_notes_access(int fd);

@@ -2,7 +2,8 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// The bytes of a file on their way: one buffer for all files of a thread.
+/// The bytes of a file on their way: one buffer for all files of a thread, of 1 MiB until there is a
+/// larger file that is to be in memory as a whole.
 final class ReadBuffer {
   private var bytes = [UInt8](repeating: 0, count: size)
 
@@ -30,7 +31,7 @@ final class ReadBuffer {
     return count
   }
 
-  /// Stores a file that fits into the buffer by `store`; gives what that gives.
+  /// Stores a file that is to be in memory as a whole by `store`; gives what that gives.
   ///
   /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
   func store(
@@ -44,6 +45,9 @@ final class ReadBuffer {
     _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isChecked: Bool,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
+    if bytes.count < size {
+      bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
+    }
     let count = try read(&bytes, size, of: file, from: 0, isChecked)
     return try store(bytes.span.extracting(0..<count))
   }
@@ -154,8 +158,8 @@ extension BackupWorker {
     let hints = FileHints(
       size: status.size, permissions: status.permissions, modified: status.modified)
     let mayHaveHoles = status.allocated < status.size
-    if !mayHaveHoles, status.size <= ContentWriter.smallFile {
-      return try readSmall(file, path, hints, isPlain: isPlain)
+    if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
+      return try readWhole(file, path, hints, isPlain: isPlain)
     }
     let extents =
       mayHaveHoles
@@ -173,7 +177,7 @@ extension BackupWorker {
     }
   }
 
-  private borrowing func readSmall(
+  private borrowing func readWhole(
     _ file: borrowing Descriptor, _ path: ByteString, _ hints: FileHints, isPlain: Bool
   ) throws -> Content {
     try buffer.store(hints.size ?? 0, of: file, isPlain: isPlain) { bytes in

@@ -19,13 +19,30 @@ struct SpaceCheck {
         && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
-        let stored = min(entry.status.size, entry.status.allocated)
+        let stored = Self.stored(entry.status)
         bytes += stored
         classes[entry.verdicts.keep.dataClass, default: 0] += stored
       }
       owners[tree.scan.container.ownerPath, default: 0] += bytes
     }
   }
+
+  /// What a snapshot of a scan stores at most: all that a first one would. What of it a repository has
+  /// already is known only to who opens that.
+  static func bound(of scan: DeviceScan) -> EntryTotals {
+    var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
+    for container in scan.containers where container.entries.first?.fate != .leftOut {
+      for entry in container.entries where entry.status.kind == .file && entry.fate != .leftOut {
+        if entry.status.links > 1, !seen.insert(entry.status.identity).inserted { continue }
+        bound.files += 1
+        bound.bytes.addClamping(stored(entry.status))
+      }
+    }
+    return bound
+  }
+
+  /// Bytes that a file's content takes at most: holes take no room.
+  private static func stored(_ status: FileStatus) -> UInt64 { min(status.size, status.allocated) }
 
   /// Bytes that are to be stored if nothing of them is there and nothing compresses; holes take no
   /// room.

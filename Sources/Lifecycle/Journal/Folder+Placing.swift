@@ -46,7 +46,7 @@ extension Folder {
   /// Moves a child that may be a folder which its owner must not write to: moving one changes its
   /// `..`, so that it is open to its owner meanwhile.
   func addOpened(
-    _ name: ByteString, to target: borrowing Folder, as newName: ByteString
+    _ name: ByteString, to target: borrowing Folder, as newName: ByteString, _ note: OpenedNote?
   ) throws(SystemError) {
     do throws(SystemError) {
       try add(name, to: target, as: newName)
@@ -54,18 +54,20 @@ extension Folder {
       guard error.isRefused, let status = try? status(name), status.kind == .directory,
         status.permissions & 0o200 == 0
       else { throw error }
-      let child = try folder(name)
-      try child.setPermissions(status.permissions | 0o700)
-      defer { try? child.setPermissions(status.permissions) }
-      try add(name, to: target, as: newName)
+      try whileOpen(name, to: target, as: newName, note) { () throws(SystemError) in
+        try add(name, to: target, as: newName)
+      }
     }
   }
 
   /// Keeps what stands under a name before something else gets it: a file or a link by a second name
   /// in `place`, so that there is no moment without it; a folder, or what is only to go (`leaving`), by
   /// moving it there. A name that is taken gets a number. What is not there needs no keeping.
+  ///
+  /// - Parameter note: where a folder is noted that is opened for it; nothing where there is no journal.
   func keep(
-    _ name: ByteString, in place: borrowing Folder, as newName: ByteString, leaving: Bool
+    _ name: ByteString, in place: borrowing Folder, as newName: ByteString, leaving: Bool,
+    _ note: OpenedNote?
   ) throws(SystemError) {
     guard let status = try statusIfPresent(name) else { return }
     for number in 0..<1000 {
@@ -79,7 +81,7 @@ extension Folder {
             if error.endsEverything || error.isExisting { throw error }
           }
         }
-        return try addOpened(name, to: place, as: free)
+        return try addOpened(name, to: place, as: free, note)
       } catch {
         guard error.isExisting else { throw error }
         if try place.statusIfPresent(free)?.identity == status.identity {

@@ -15,6 +15,8 @@ final class OperationJournal {
   /// Held while the operation lives: a journal whose lock is free is that of an interrupted one.
   private let lock: FileLock
   private(set) var record: JournalRecord
+  /// Where a folder is noted that is opened for its move.
+  let opened: OpenedNote
 
   private static let suffix = ".json"
   private static let lockSuffix = ".lock"
@@ -32,14 +34,33 @@ final class OperationJournal {
 
   /// Begins an operation: nobody else changes what it is about from here on.
   ///
-  /// - Throws: `busy` when another operation on one of its apps is going on.
+  /// - Throws: `busy` when another operation on one of its apps is going on, `failed` when one on one of
+  ///   them was interrupted and waits for its recovery.
   init(_ record: JournalRecord, root: ByteString) throws(LifecycleError) {
     locks = try AppLocks(record.subjects, root: root)
     self.record = record
+    opened = OpenedNote(record.id, root: root)
+    // With the locks in hand nobody else can be interrupted on them any more.
+    try Self.requireRecovered(record, root: root)
     do throws(SystemError) {
       folder = try ControlFolder.make(ControlFolder.journal, root: root)
       lock = try FileLock(Self.lock(record.id), in: folder)
     } catch { throw LifecycleError(error) }
+  }
+
+  private static func requireRecovered(
+    _ record: JournalRecord, root: ByteString
+  ) throws(LifecycleError) {
+    for left in try InterruptedOperation.all(on: root) {
+      guard let subject = record.subjects.first(where: left.record.subjects.contains) else {
+        continue
+      }
+      throw LifecycleError(
+        .failed,
+        "cannot change '\(subject)' of '\(root)': the \(left.operation) of '\(left.container)' was "
+          + "interrupted, and what became of it is not settled",
+        hint: "'sandboxctl recover' finishes it or takes it back")
+    }
   }
 
   /// Notes that something is going to be staged in a folder, or several, for the next container.
@@ -74,6 +95,7 @@ final class OperationJournal {
 
   /// Ends the operation: there is nothing to be finished or taken back.
   func end() throws(SystemError) {
+    try opened.settle()
     do throws(SystemError) {
       try folder.remove(Self.file(record.id))
     } catch { if !error.isMissing { throw error } }

@@ -2,19 +2,6 @@ public import PolicyEngine
 public import SandboxModel
 internal import SystemIO
 
-/// What became of an interrupted operation.
-public struct RecoveredOperation: Sendable {
-  public let operation: InterruptedOperation
-  /// Whether it was finished with the container in hand; else it was taken back.
-  public internal(set) var isFinished: Bool
-  /// How many of its steps were left.
-  public internal(set) var steps = 0
-  /// What could not get its place, by its path on the device: it is as it was.
-  public internal(set) var failed: [PathRemark] = []
-  /// Why it was taken back though all was staged; nothing where that is what was to be done.
-  public internal(set) var reason: String?
-}
-
 /// Finishes or takes back what was interrupted on a device (docs/journal.md, "Recovery").
 public struct Recovery {
   let device: Device
@@ -28,16 +15,21 @@ public struct Recovery {
     self.isForced = isForced
   }
 
-  /// Finishes or takes back all that was interrupted, the oldest first; tells what it did.
+  /// Finishes or takes back all that was interrupted, the oldest first. What is hindered leaves the
+  /// others alone: where another operation on the same app is going on (`busy`), where the app runs, or
+  /// its volume takes nothing more (`failed`).
   ///
-  /// - Throws: `LifecycleError`: `busy` when an operation on the same app is going on, `failed` when
-  ///   the app runs or its volume takes nothing more. What was interrupted can be recovered later then.
-  public func run() throws(LifecycleError) -> [RecoveredOperation] {
-    var done: [RecoveredOperation] = []
+  /// - Throws: `LifecycleError` when the journal cannot be looked at: nothing is known of any app then.
+  public func run() throws(LifecycleError) -> RecoveryReport {
+    var report = RecoveryReport()
     for operation in try InterruptedOperation.all(on: device.root) {
-      done.append(try recover(operation))
+      do throws(LifecycleError) {
+        report.done.append(try recover(operation))
+      } catch {
+        report.hindered.append(HinderedRecovery(operation: operation, error: error))
+      }
     }
-    return done
+    return report
   }
 
   private func recover(
@@ -53,6 +45,8 @@ public struct Recovery {
       // Nobody else works on it, with its apps locked: only who looks has its lock for a moment.
       let lock = try FileLock(OperationJournal.lock(record.id), in: folder, waiting: true)
       defer { withExtendedLifetime(lock) {} }
+      let opened = OpenedNote(record.id, root: device.root)
+      try opened.settle()
       switch record.state {
       case .preparing: break
       case .moving: try finish(record, in: folder, &outcome)
@@ -62,6 +56,7 @@ public struct Recovery {
       }
       try removeStaged(record)
       if record.isWhole { removeEmpty(of: record, outcome) }
+      try opened.settle()
       try folder.remove(OperationJournal.file(record.id))
       try folder.sync()
       try? folder.remove(OperationJournal.lock(record.id))
@@ -97,7 +92,7 @@ public struct Recovery {
   private func takeSteps(
     of record: JournalRecord, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
-    let runner = StepRunner(record.roots)
+    let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
     var lost: Set<ByteString> = []
     for step in record.steps {
       if lost.contains(where: { $0.isCompanion(of: step.path) }) {

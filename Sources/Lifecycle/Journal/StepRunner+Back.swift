@@ -21,10 +21,10 @@ extension StepRunner {
       guard try place.statusIfPresent(step.name) != nil else { return false }
       let name = step.sourceName ?? step.name
       if source == step.root {
-        try place.addOpened(step.name, to: place, as: name)
+        try place.addOpened(step.name, to: place, as: name, note)
       } else {
         try ladder(source).withFolder(step.folder, making: true) { from throws(SystemError) in
-          try place.addOpened(step.name, to: from, as: name)
+          try place.addOpened(step.name, to: from, as: name, note)
         }
       }
       return true
@@ -59,9 +59,9 @@ extension StepRunner {
         try trash.remove(kept)
         return true
       }
-      try place.keep(name, in: trash, as: kept, leaving: true)
+      try place.keep(name, in: trash, as: kept, leaving: true, note)
     }
-    try trash.addOpened(kept, to: place, as: name)
+    try trash.addOpened(kept, to: place, as: name, note)
     return true
   }
 }

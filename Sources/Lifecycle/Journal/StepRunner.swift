@@ -5,8 +5,12 @@ internal import SystemIO
 final class StepRunner {
   private let roots: [JournalRecord.Root]
   private var ladders: [Int: PathLadder] = [:]
+  /// Where a folder is noted that is opened for its move.
+  let note: OpenedNote?
 
-  init(_ roots: [JournalRecord.Root]) { self.roots = roots }
+  init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil) {
+    (self.roots, self.note) = (roots, note)
+  }
 
   /// Takes a step, unless it was taken; tells whether it had to be.
   func take(_ step: JournalStep) throws(SystemError) -> Bool {
@@ -49,7 +53,7 @@ final class StepRunner {
     if let present = try place.statusIfPresent(name), present.kind != .directory {
       return try from.rename(staged, to: name, in: place)
     }
-    try from.addOpened(staged, to: place, as: name)
+    try from.addOpened(staged, to: place, as: name, note)
   }
 
   /// Keeps what stands in the place.
@@ -61,10 +65,10 @@ final class StepRunner {
     }
     let name = step.name
     if kept == step.root {
-      return try place.keep(name, in: place, as: step.keptName ?? name, leaving: leaving)
+      return try place.keep(name, in: place, as: step.keptName ?? name, leaving: leaving, note)
     }
     try ladder(kept).withFolder(step.folder, making: true) { folder throws(SystemError) in
-      try place.keep(name, in: folder, as: step.keptName ?? name, leaving: leaving)
+      try place.keep(name, in: folder, as: step.keptName ?? name, leaving: leaving, note)
     }
   }
 

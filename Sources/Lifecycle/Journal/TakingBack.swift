@@ -35,7 +35,10 @@ struct TakingBack {
 
   /// Takes back the steps; tells how many had to be.
   func takeSteps(_ failed: inout [PathRemark]) throws(SystemError) -> Int {
-    let runner = StepRunner(record.roots)
+    let opened = OpenedNote(record.id, root: root)
+    // Before what it lies in gets another place.
+    try opened.settle()
+    let runner = StepRunner(record.roots, opened)
     var count = 0
     for step in record.steps.reversed() {
       do throws(SystemError) {

@@ -8,6 +8,8 @@ struct Placement: ~Copyable {
   let plan: RestorePlan
   /// Where what gives way is kept; nothing in a plain folder, where it goes.
   let trash: TrashPlace?
+  /// Where a folder is noted that is opened for its move, under a journal.
+  private let note: OpenedNote?
   private var staged: TreeCursor
   var target: TreeCursor
   private var placed = 0
@@ -16,7 +18,7 @@ struct Placement: ~Copyable {
   private var isPlaced: Set<Int> = []
 
   init(
-    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?
+    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?, _ note: OpenedNote?
   ) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
@@ -24,6 +26,7 @@ struct Placement: ~Copyable {
     self.plan = plan
     self.run = run
     self.trash = trash
+    self.note = note
     self.staged = staged
     self.target = target
   }
@@ -78,43 +81,41 @@ struct Placement: ~Copyable {
   }
 
   private mutating func place(_ number: Int) throws(SystemError) {
-    let entry = plan.tree.entries[number]
-    // Moving a folder changes its "..", so that it must be open to its owner meanwhile.
-    let isClosed =
-      entry.kind == .directory && entry.permissions & 0o200 == 0 && Host.userID != 0
-    if isClosed {
-      try staged.within(number) { folder throws(SystemError) in
-        try folder.setPermissions(entry.permissions | 0o700)
-      }
-    }
-    try Self.move(number, plan.tree, from: &staged, to: &target, trash)
-    if isClosed {
-      try target.within(number) { folder throws(SystemError) in
-        try folder.setPermissions(entry.permissions)
+    let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
+    let (tree, trash, note) = (plan.tree, trash, note)
+    try staged.withFolder(of: number) { from throws(SystemError) in
+      try target.withFolder(of: number) { to throws(SystemError) in
+        do throws(SystemError) {
+          try Self.move(number, tree, from: from, to: to, trash)
+        } catch {
+          guard error.isRefused, entry.kind == .directory, entry.permissions & 0o200 == 0 else {
+            throw error
+          }
+          // What stood in the place has given way by now, or does now.
+          try from.whileOpen(name, to: to, as: name, note) { () throws(SystemError) in
+            try Self.move(number, tree, from: from, to: to, trash)
+          }
+        }
       }
     }
   }
 
   private static func move(
-    _ number: Int, _ tree: PlannedTree, from staged: inout TreeCursor, to target: inout TreeCursor,
+    _ number: Int, _ tree: PlannedTree, from: borrowing Folder, to: borrowing Folder,
     _ trash: TrashPlace?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
-    try staged.withFolder(of: number) { from throws(SystemError) in
-      try target.withFolder(of: number) { to throws(SystemError) in
-        if entry.isPutAside {
-          try to.putAside(name, as: tree.asideName(number))
-        } else if entry.action == .replace, let trash {
-          let folder = tree.path(Int(entry.parent), from: 0).components
-          try trash.keep(name, of: to, at: folder, leaving: entry.changesKind)
-        }
-        switch (entry.action, entry.changesKind) {
-        case (.replace, true):
-          if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
-        case (.replace, false): try from.rename(name, to: name, in: to)
-        default: try from.add(name, to: to)
-        }
-      }
+    if entry.isPutAside {
+      try to.putAside(name, as: tree.asideName(number))
+    } else if entry.action == .replace, let trash {
+      let folder = tree.path(Int(entry.parent), from: 0).components
+      try trash.keep(name, of: to, at: folder, leaving: entry.changesKind)
+    }
+    switch (entry.action, entry.changesKind) {
+    case (.replace, true):
+      if trash == nil { try from.swap(name, in: to) } else { try from.add(name, to: to) }
+    case (.replace, false): try from.rename(name, to: name, in: to)
+    default: try from.add(name, to: to)
     }
   }
 }

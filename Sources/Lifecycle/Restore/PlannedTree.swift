@@ -110,7 +110,7 @@ struct PlannedTree: Sendable {
     return pieces[first..<(first + Int(entries[number].pieceCount))]
   }
 
-  /// Bytes of a file's content without its holes, as far as its own pieces tell.
+  /// Bytes of a file's content without its holes; a file with lists counts as if it had none.
   func stored(_ number: Int) -> UInt64 {
     if entries[number].level > 0 { return entries[number].size }
     return pieces(number).lazy.map { if case .blob(_, let length) = $0 { length } else { 0 } }

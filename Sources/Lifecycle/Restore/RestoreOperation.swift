@@ -53,8 +53,12 @@ public struct RestoreOperation: ~Copyable {
   }
 
   /// Restores, and tells what was done.
+  ///
+  /// - Throws: `LifecycleError`: `failed` where the volume has no room, before anything is written, or
+  ///   nothing more could succeed; `interrupted`; `StoreError`.
   public consuming func run() throws -> RestoreReport {
     let start = Host.monotonicSeconds()
+    try requireRoom()
     var report = RestoreReport(plan)
     do {
       let root = try Folder.make(path: plan.place.folder)
@@ -76,6 +80,19 @@ public struct RestoreOperation: ~Copyable {
     return report
   }
 
+  /// Refuses what does not fit. A restore of several parts has asked for all of them together.
+  private func requireRoom() throws(LifecycleError) {
+    if part != nil { return }
+    let needs = VolumeNeeds(plan, from: reader)
+    guard needs.all.contains(where: { $0.verdict != .fits }) else { return }
+    if let folder = try? Folder.open(path: plan.place.folder), StagingFolder.isAny(in: folder) {
+      // What a killed run left there may be all that is in the way.
+      try? StagingFolder.removeAbandoned(in: folder)
+      return try VolumeNeeds(plan, from: reader).require()
+    }
+    try needs.require()
+  }
+
   private func stage(_ run: RestoreRun) throws {
     run.expectFiles()
     var writer = try StagingWriter(run, reader, threads: threads, isStopping: isStopping)
@@ -87,7 +104,7 @@ public struct RestoreOperation: ~Copyable {
     _ report: inout RestoreReport
   ) throws {
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
-    var placement = try Placement(plan, run, keepingIn: trash)
+    var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
     try root.syncVolume()
     try part?.move(plan, run.findings, root, staging, trash)
     placement.removeStrays()

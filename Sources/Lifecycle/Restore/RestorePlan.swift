@@ -55,13 +55,6 @@ public struct RestorePlan: Sendable {
     }
   }
 
-  /// Bytes that the volume needs for what is written, at 4 KiB for each entry besides its content.
-  public var bytesNeeded: UInt64 {
-    tree.entries.indices.lazy.filter { tree.entries[$0].action.isWritten }.map { number in
-      4096 + (tree.stored(number) + 4095) / 4096 * 4096
-    }.clampedSum
-  }
-
   /// Whether nothing is to be written or removed.
   public var isIdle: Bool { creates.entries + replaces.entries + deletes.entries == 0 }
 

@@ -17,6 +17,14 @@ struct StagingFolder: ~Copyable {
   private static let prefix = Array(".sandboxctl-restore-".utf8)
   private static let attempts = 8
 
+  /// How many files and folders it has of its own: itself, the lock and the folder of the entries.
+  static let entries: UInt64 = 3
+
+  /// Whether there is such a folder, of this run or another.
+  static func isAny(in parent: borrowing Folder) -> Bool {
+    (try? parent.names().contains { $0.bytes.starts(with: prefix) }) ?? false
+  }
+
   /// Whether a name is that of such a folder, or of the program's own folder on a device.
   static func isOurs(_ name: ByteString) -> Bool {
     name.bytes.starts(with: prefix) || name == ".sandboxctl"

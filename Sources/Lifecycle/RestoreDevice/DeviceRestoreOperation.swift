@@ -41,15 +41,16 @@ public struct DeviceRestoreOperation {
   public func run() throws -> DeviceRestoreReport {
     let start = Host.monotonicSeconds()
     try requireStopped()
-    try DeviceSpace(plan).require()
-    let (root, subjects) = (plan.request.device.root, Set(plan.parts.map(\.path.subject)).sorted())
+    let room = VolumeNeeds(plan, from: reader)
+    try room.require()
+    let (root, subjects) = (plan.request.device.root, plan.subjects)
     let journal = try OperationJournal(
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
         containers: plan.parts.map(\.path)), root: root)
     var report = DeviceRestoreReport()
     do {
-      report.saved = try save()
+      report.saved = try save(leaving: room)
       try restoreParts(under: journal, &report)
     } catch {
       // All that was staged is removed; where the journal cannot be, 'recover' does so.
@@ -89,12 +90,17 @@ public struct DeviceRestoreOperation {
       hint: "close the app and try again, or add '--force'")
   }
 
-  /// Saves the containers that something is merged into.
-  private func save() throws -> StoredSnapshot? {
+  /// Saves the containers that something is merged into; where the repository shares a volume with the
+  /// device what comes back has to find room beside it.
+  private func save(leaving room: VolumeNeeds) throws -> StoredSnapshot? {
     let merged = plan.mergedContainers
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
     scan.containers.removeAll { !merged.contains($0.container.logicalPrefix) }
+    var saving = saving
+    if let volume = try repository.storage.space()?.device {
+      saving.neededAfterwards = room.bytes(on: volume)
+    }
     return try SafetySnapshot(
       in: repository, saving, hint: "'--no-snapshot' restores without saving it"
     ).save(scan, reason: .preRestore, scope: scope(of: scan))

@@ -25,6 +25,9 @@ public struct DeviceRestorePlan: Sendable {
     Set(parts.filter { $0.fate == .merge && !$0.plan.isIdle }.map(\.path))
   }
 
+  /// The apps, groups and folders that something comes back into: what is locked.
+  var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
+
   /// What runs now of the apps into whose containers something is merged: a look at the system, each
   /// time it is asked for.
   public func runningProcesses() -> [RunningProcess] {

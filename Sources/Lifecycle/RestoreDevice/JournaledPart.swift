@@ -7,6 +7,8 @@ final class JournaledPart {
   private let number: Int
   private let container: ByteString
   private let root: ByteString
+  /// Where a folder is noted that is opened for its move.
+  var opened: OpenedNote { journal.opened }
   /// Whether something of it gave way.
   private(set) var hasTrash = false
 

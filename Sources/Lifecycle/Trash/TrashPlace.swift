@@ -8,6 +8,7 @@ final class TrashPlace {
   /// The folder for the container's things.
   let path: ByteString
   private let ladder: PathLadder
+  private let note: OpenedNote
 
   /// Makes the operation's folder, with its note, and the one for a container in it.
   ///
@@ -34,6 +35,7 @@ final class TrashPlace {
     try AtomicFile.write(note.bytes, as: TrashNote.file, in: own, permissions: 0o600)
     try trash.sync()
     path = place.appending(container)
+    self.note = OpenedNote(record.id, root: root)
     ladder = PathLadder(root: try Folder.make(path: path, permissions: 0o700))
   }
 
@@ -47,7 +49,7 @@ final class TrashPlace {
     as newName: ByteString? = nil
   ) throws(SystemError) {
     try ladder.withFolder(path, making: true) { place throws(SystemError) in
-      try folder.keep(name, in: place, as: newName ?? name, leaving: leaving)
+      try folder.keep(name, in: place, as: newName ?? name, leaving: leaving, note)
     }
   }
 

@@ -53,7 +53,7 @@ public struct AppChangeOperation {
   ) throws -> AppChangeReport {
     let start = Host.monotonicSeconds()
     try requireAllowed()
-    let room = DeviceSpace(plan)
+    let room = VolumeNeeds(plan, from: reader)
     try room.require(
       "\(plan.request.change.verb) '\(plan.request.app)' in", hint: AppChangePlan.roomHint)
     let (root, subjects) = (plan.device.root, plan.subjects)
@@ -121,7 +121,7 @@ public struct AppChangeOperation {
   }
 
   /// Makes the snapshot; where it shares a volume with the device what comes has to find room beside it.
-  private func save(leaving room: DeviceSpace) throws -> StoredSnapshot? {
+  private func save(leaving room: VolumeNeeds) throws -> StoredSnapshot? {
     guard plan.makesSnapshot else { return nil }
     let change = plan.request.change
     guard let repository else {

@@ -67,6 +67,10 @@ public struct AppChangePlan: Sendable {
       && (request.change != .reinstall || takesAway)
   }
 
+  /// What the snapshot that comes first stores at most, so the room that it needs where the repository has
+  /// nothing of it; nothing where none is made.
+  public var snapshotBound: EntryTotals? { makesSnapshot ? SpaceCheck.bound(of: scan) : nil }
+
   /// What a snapshot of the app does not hold, by class, those of the largest class first.
   public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]

@@ -103,7 +103,8 @@ extension AppExchange {
     var remarks: [PathRemark] = []
     for part in parts {
       do {
-        var placement = try Placement(part.plan, part.run, keepingIn: part.trash)
+        var placement = try Placement(
+          part.plan, part.run, keepingIn: part.trash, journal.opened)
         placement.finishFolders(reader)
         placement.setFlags()
         var found = RestoreReport(part.plan)

@@ -136,7 +136,7 @@ final class AppExchange {
     } catch { throw notBegun(error) }
     let start = Host.monotonicSeconds()
     do throws(SystemError) {
-      let runner = StepRunner(roots)
+      let runner = StepRunner(roots, journal.opened)
       for step in steps { _ = try runner.take(step) }
     } catch { throw takenBack(error) }
     return Host.monotonicSeconds() - start
@@ -206,7 +206,8 @@ final class AppExchange {
       do {
         let trash = try Folder.make(
           path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
-        try place.folder.keep(name, in: trash, as: name, leaving: true)
+        // The journal has ended: nobody would look for a note.
+        try place.folder.keep(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was made anew at '\(from)', and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }

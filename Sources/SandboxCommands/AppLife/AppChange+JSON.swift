@@ -8,7 +8,11 @@ internal import SystemIO
 extension AppChangePlan {
   /// The plan as `--dry-run --json` tells it, with all that forbids it.
   func json(_ refusals: [Refusal]) -> JSON {
-    .object(head(refusals) + [JSON.Member("running", .array(runningProcesses().map(\.json)))])
+    .object(
+      head(refusals) + [
+        JSON.Member("snapshot_at_most", snapshotBound?.json ?? .null),
+        JSON.Member("running", .array(runningProcesses().map(\.json))),
+      ])
   }
 
   /// What the plan and the report tell.

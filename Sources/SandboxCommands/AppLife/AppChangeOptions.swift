@@ -50,6 +50,8 @@ struct AppChangeRun {
   let policy: CompiledPolicy
   /// The repository for the snapshot, where there is to be one and there is one.
   let repository: (repository: Repository, storage: LocalStorage)?
+  /// What was interrupted on the device and could not be made good before.
+  private let hindered: [HinderedRecovery]
 
   /// Finds the device, makes good what was interrupted there, unless nothing is to be changed, and opens
   /// the repository.
@@ -59,8 +61,12 @@ struct AppChangeRun {
     policy = try command.policy.compile(for: found, command.output, console)
     if command.change.dryRun {
       console.warn(ofInterruptedOn: found)
-    } else if try console.recover(Recovery(found, policy: policy, isForced: command.change.force)) {
-      found = try command.find()
+      hindered = []
+    } else {
+      let report = try console.recover(
+        Recovery(found, policy: policy, isForced: command.change.force))
+      hindered = report.hindered
+      if !report.done.isEmpty { found = try command.find() }
     }
     device = found.stating(groupsOf: policy)
     repository =
@@ -82,8 +88,12 @@ struct AppChangeRun {
   }
 
   /// What is in the containers that an operation on an app is about.
+  ///
+  /// - Throws: `LifecycleError` where something on the app was interrupted and is not made good: nothing
+  ///   can be planned then.
   func scan(for app: BundleIdentifier) throws -> DeviceScan {
-    DeviceScan.run(
+    if let error = hindered.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
+    return DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
         destination: Destination(isUnencrypted: true),
@@ -110,11 +120,13 @@ struct AppChangeRun {
     _ body: (AppChangeOperation) throws -> AppChangeReport
   ) throws -> ExitStatus {
     let text = AppChangeText(plan, console, isQuiet: command.output.quiet)
+    console.warn(ofPerhapsTooMuch: plan.volumeNeeds(from: reader))
     if command.change.dryRun || plan.isSimulated && plan.refusals.isEmpty {
-      let refusals = plan.refusals + (plan.missingRoom().map { [$0] } ?? [])
+      let refusals = plan.refusals + (plan.missingRoom(from: reader).map { [$0] } ?? [])
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
       return refusals.isEmpty ? .done : .failed
     }
+    try console.pass(hindered) { $0.refusal(of: plan) }
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(

@@ -21,6 +21,11 @@ struct AppChangeText {
     try head()
     try containers()
     try sums(isDone: false)
+    if let bound = plan.snapshotBound {
+      try console.result(
+        "snapshot first: up to \(Sizes.text(bound.bytes)) in \(Sizes.count(bound.files, "file")), "
+          + "less what the repository has of it")
+    }
     for process in plan.runningProcesses() where !plan.isSimulated {
       let end =
         plan.request.isForced ? "'--force' goes on all the same" : "without '--force' it is refused"

@@ -21,11 +21,13 @@ struct RecoverCommand: SandboxCommand {
         finishing it, and says why. What gave way is in the trash. Containers that the operation had \
         not begun with are as they were: the same command again does the rest.
 
-        Commands that change a device do this first by themselves. Those that only read change \
-        nothing, and say that something was interrupted.
+        Commands that change a device do this first by themselves; those on other apps than one whose \
+        operation cannot be made good now say so and go on. Those that only read change nothing, and \
+        say that something was interrupted.
 
-        Exit status 3 names what could not get its place, and is as it was; 11 says that another \
-        operation on the same app is going on.
+        What cannot be made good now, as its app runs, or its volume is full, is named and waits; the \
+        rest is made good all the same. Exit status 1 says so, and 11 where another operation on that \
+        app is going on; 3 names what could not get its place, and is as it was.
 
         \(Examples.text(["sandboxctl recover --root device"]))
         """)
@@ -40,47 +42,71 @@ struct RecoverCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    var status = ExitStatus.done
+    var isWhole = true
+    var hindered: [HinderedRecovery] = []
     for choice in try device.choices() {
       let found = try choice.find()
       let compiled = try policy.compile(for: found.layout)
-      let done = try Recovery(
+      let report = try Recovery(
         found.stating(groupsOf: compiled), policy: compiled, isForced: force
       ).run()
-      if done.contains(where: { !$0.failed.isEmpty }) { status = .doneInPart }
-      if output.json {
-        try console.result(
-          .object(
-            JSON.path(found.root, named: "root")
-              + [JSON.Member("operations", .array(done.map(\.json)))]))
-        continue
-      }
-      for operation in done { try operation.tell { try console.result($0) } }
-      for remark in done.flatMap(\.failed) {
-        console.warning("not restored: \(remark.path): \(remark.remark)")
-      }
-      if done.isEmpty, !output.quiet {
-        try console.result("nothing was interrupted on \(Paths.text(found.root))")
-      }
+      isWhole = isWhole && report.done.allSatisfy(\.failed.isEmpty)
+      hindered += report.hindered
+      try tell(report, of: found, console)
     }
-    return status
+    // A failure comes last: the others before it.
+    for left in hindered.dropFirst() { console.warning(left.error.description) }
+    if let first = hindered.first { throw first.error }
+    return isWhole ? .done : .doneInPart
   }
+
+  private func tell(_ report: RecoveryReport, of device: Device, _ console: Console) throws {
+    if output.json {
+      return try console.result(
+        .object(
+          JSON.path(device.root, named: "root")
+            + [
+              JSON.Member(
+                "operations", .array(report.done.map(\.json) + report.hindered.map(\.json)))
+            ]))
+    }
+    for operation in report.done { try operation.tell { try console.result($0) } }
+    for remark in report.done.flatMap(\.failed) {
+      console.warning("not restored: \(remark.path): \(remark.remark)")
+    }
+    if report.done.isEmpty, report.hindered.isEmpty, !output.quiet {
+      try console.result("nothing was interrupted on \(Paths.text(device.root))")
+    }
+  }
+}
+
+extension InterruptedOperation {
+  /// What is said of it in JSON, with what became of it.
+  fileprivate func json(
+    _ outcome: String, reason: String?, steps: Int = 0, failed: [PathRemark] = []
+  ) -> JSON {
+    .object(
+      [
+        JSON.Member("id", .string(id)), JSON.Member("operation", .string(operation)),
+        JSON.Member("time", .string(time.rfc3339)),
+      ] + JSON.path(container, named: "container") + [
+        JSON.Member("outcome", .string(outcome)),
+        JSON.Member("reason", reason.map { .string($0) } ?? .null),
+        JSON.Member("steps", .integer(Int64(steps))),
+        JSON.Member("failed", .array(failed.map(\.json))),
+        JSON.Member("not_begun", .array(notBegun.map { .object(JSON.path($0)) })),
+      ])
+  }
+}
+
+extension HinderedRecovery {
+  fileprivate var json: JSON { operation.json("left", reason: error.description) }
 }
 
 extension RecoveredOperation {
   fileprivate var json: JSON {
-    .object(
-      [
-        JSON.Member("id", .string(operation.id)),
-        JSON.Member("operation", .string(operation.operation)),
-        JSON.Member("time", .string(operation.time.rfc3339)),
-      ] + JSON.path(operation.container, named: "container") + [
-        JSON.Member("outcome", .string(isFinished ? "finished" : "taken-back")),
-        JSON.Member("reason", reason.map { .string($0) } ?? .null),
-        JSON.Member("steps", .integer(Int64(steps))),
-        JSON.Member("failed", .array(failed.map(\.json))),
-        JSON.Member("not_begun", .array(operation.notBegun.map { .object(JSON.path($0)) })),
-      ])
+    operation.json(
+      isFinished ? "finished" : "taken-back", reason: reason, steps: steps, failed: failed)
   }
 
   /// Says what became of it.
@@ -121,16 +147,23 @@ extension Console {
     return !found.isEmpty
   }
 
-  /// Makes good what was interrupted on a device before something else is done there, and says so;
-  /// tells whether there was something.
-  func recover(_ recovery: Recovery) throws -> Bool {
-    let done = try recovery.run()
-    for operation in done {
+  /// Makes good what was interrupted on a device before something else is done there, and says so.
+  func recover(_ recovery: Recovery) throws -> RecoveryReport {
+    let report = try recovery.run()
+    for operation in report.done {
       operation.tell { note($0) }
       for remark in operation.failed {
         warning("not restored: \(remark.path): \(remark.remark)")
       }
     }
-    return !done.isEmpty
+    return report
+  }
+
+  /// Refuses what cannot be done before what is hindered was made good; else says that it waits.
+  func pass(
+    _ hindered: [HinderedRecovery], unless refusal: (HinderedRecovery) -> LifecycleError?
+  ) throws {
+    if let error = hindered.lazy.compactMap(refusal).first { throw error }
+    for left in hindered { note("left for later: \(left.error.description)") }
   }
 }

@@ -12,7 +12,7 @@ struct DeviceRestoreText {
 
   /// Says what would be done: each container with where it comes to, what is replaced and removed by
   /// name, and all in numbers.
-  func tell(_ console: Console) throws {
+  func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
     for part in plan.parts { try console.result(Self.line(part)) }
     for part in plan.parts {
       for path in part.replacedPaths { try console.result("replace  \(path)") }
@@ -26,6 +26,7 @@ struct DeviceRestoreText {
         ? "'--force' restores all the same" : "without '--force' nothing would be restored"
       console.warning("\(process.text): \(end)")
     }
+    console.warn(ofTooMuch: needs)
     try console.result("would restore \(plan.total(\.creates).text)")
     try console.result("would replace \(plan.total(\.replaces).text)")
     try console.result("would leave \(plan.total(\.leaves).text)")

@@ -17,10 +17,13 @@ extension RestoreCommand {
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: stored.snapshot.policy.name)
+    var hindered: [HinderedRecovery] = []
     if dryRun {
       console.warn(ofInterruptedOn: found)
-    } else if try console.recover(Recovery(found, policy: policy, isForced: place.force)) {
-      found = try device(of: stored.snapshot)
+    } else {
+      let report = try console.recover(Recovery(found, policy: policy, isForced: place.force))
+      hindered = report.hindered
+      if !report.done.isEmpty { found = try device(of: stored.snapshot) }
     }
     var request = DeviceRestoreRequest(
       found.stating(groupsOf: policy), isInPlace: place.inPlace, policy: policy)
@@ -40,11 +43,15 @@ extension RestoreCommand {
     request.savesFirst = !place.noSnapshot
     request.protected = [try storage.identity()]
     let plan = try DeviceRestorePlan.make(stored, request, from: reader)
+    let needs = plan.volumeNeeds(from: reader)
+    console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
-      try output.json ? console.result(plan.json) : DeviceRestoreText(plan).tell(console)
+      try output.json
+        ? console.result(plan.json(needs)) : DeviceRestoreText(plan).tell(console, needs)
       return Self.status(
-        damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked))
+        damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), needs)
     }
+    try console.pass(hindered) { $0.refusal(of: plan) }
     return try carryOut(plan, repository, reader, console)
   }
 

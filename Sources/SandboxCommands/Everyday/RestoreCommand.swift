@@ -41,6 +41,10 @@ struct RestoreCommand: SandboxCommand {
         The data of an app that is not installed waits in the device's safe harbor, where 'apps' \
         lists it. While an app runs its containers are not touched.
 
+        Nothing is begun where the volume has no room for what is to be written: exit status 1, and \
+        the same with --dry-run. Where it may have room, because its file system may compress, that \
+        is said and it is tried: what finds no room then leaves each file as it was or as stored.
+
         Exit status 13 names damaged files, which are left out; 3 what could not be made; 130 says \
         that it was interrupted.
 
@@ -113,9 +117,11 @@ struct RestoreCommand: SandboxCommand {
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
     let plan = try RestorePlan.make(stored, request, from: reader)
+    let needs = plan.volumeNeeds(from: reader)
+    console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
-      try output.json ? console.result(plan.json) : plan.tell(console)
-      return Self.status(damaged: plan.damaged, failed: plan.blocked)
+      try output.json ? console.result(plan.json(needs)) : plan.tell(console, needs)
+      return Self.status(damaged: plan.damaged, failed: plan.blocked, needs)
     }
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in
@@ -129,7 +135,11 @@ struct RestoreCommand: SandboxCommand {
     return Self.status(damaged: report.damaged, failed: report.failed)
   }
 
-  static func status(damaged: [PathRemark], failed: [PathRemark]) -> ExitStatus {
+  /// What a report says, or a plan: one for which there is no room would not be carried out at all.
+  static func status(
+    damaged: [PathRemark], failed: [PathRemark], _ needs: [VolumeNeed] = []
+  ) -> ExitStatus {
+    if needs.contains(where: { $0.verdict == .lacksRoom }) { return .failed }
     if !damaged.isEmpty { return .damaged }
     return failed.isEmpty ? .done : .doneInPart
   }

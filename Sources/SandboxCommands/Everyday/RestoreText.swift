@@ -5,12 +5,13 @@ internal import SystemIO
 
 extension RestorePlan {
   /// Says what would be done: what is replaced and removed by name, all of it in numbers.
-  func tell(_ console: Console) throws {
+  func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
     for path in replacedPaths { try console.result("replace  \(path)") }
     for path in deletedPaths { try console.result("delete   \(path)") }
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
     if request.overwrite == nil { return }
     try console.result("would replace \(replaces.text)")

@@ -25,8 +25,8 @@ extension DeviceRestorePlan {
       ]
   }
 
-  /// The plan as `restore --dry-run --json` tells it.
-  var json: JSON {
+  /// The plan as `restore --dry-run --json` tells it, with what it needs of which volume.
+  func json(_ needs: [VolumeNeed]) -> JSON {
     .object(
       head + [
         JSON.Member("restores", total(\.creates).json),
@@ -41,6 +41,7 @@ extension DeviceRestorePlan {
         JSON.Member("failed", .array(remarks(\.blocked).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
         JSON.Member("running", .array(runningProcesses().map(\.json))),
+        JSON.Member("space", .array(needs.map(\.json))),
       ])
   }
 }

@@ -24,8 +24,8 @@ extension RestorePlan {
       ]
   }
 
-  /// The plan as `restore --dry-run --json` tells it.
-  var json: JSON {
+  /// The plan as `restore --dry-run --json` tells it, with what it needs of which volume.
+  func json(_ needs: [VolumeNeed]) -> JSON {
     .object(
       head + [
         JSON.Member("restores", creates.json), JSON.Member("replaces", replaces.json),
@@ -35,6 +35,7 @@ extension RestorePlan {
         JSON.Member("damaged", .array(damaged.map(\.json))),
         JSON.Member("failed", .array(blocked.map(\.json))),
         JSON.Member("not_deleted", .array(spared.map(\.json))),
+        JSON.Member("space", .array(needs.map(\.json))),
       ])
   }
 }

@@ -1,0 +1,128 @@
+internal import Codecs
+internal import SystemIO
+
+/// A note beside an operation's journal of the folder that it just made writable so as to move it
+/// (docs/journal.md, "`journal/<id>.opened`"). It is on the disk before the folder's mode is changed and
+/// goes when the mode is back, so that an interruption between the two does not leave the folder open.
+///
+/// There is one at a time: a folder is open for the length of one rename.
+struct OpenedNote: Sendable {
+  private let id: String
+  private let root: ByteString
+  private static let format: Int64 = 1
+  private static let suffix = ".opened"
+
+  private var name: ByteString { ByteString(id + Self.suffix) }
+
+  /// The note of an operation on a device.
+  init(_ id: String, root: ByteString) { (self.id, self.root) = (id, root) }
+
+  /// Notes a folder with the paths that it has before and after the move. What an earlier note tells of,
+  /// as its mode could not be put back then, is put right first.
+  func write(
+    _ status: FileStatus, opened: UInt16, at paths: [ByteString]
+  ) throws(SystemError) {
+    try settle()
+    let json = JSON.object([
+      JSON.Member("format", .integer(Self.format)), JSON.Member("paths", JournalRecord.list(paths)),
+      JSON.Member("inode", .integer(Int64(bitPattern: status.identity.inode))),
+      JSON.Member("mode", .integer(Int64(status.permissions))),
+      JSON.Member("opened", .integer(Int64(opened))),
+    ])
+    let folder = try ControlFolder.make(ControlFolder.journal, root: root)
+    try AtomicFile.write(json.compactBytes, as: name, in: folder, permissions: 0o600)
+  }
+
+  /// Removes the note of a folder whose mode is as it was.
+  func remove() throws(SystemError) {
+    do throws(SystemError) {
+      try ControlFolder.open(ControlFolder.journal, root: root)?.remove(name)
+    } catch { if !error.isMissing { throw error } }
+  }
+
+  /// Puts back the mode of the folder that was left open, if one was.
+  ///
+  /// A folder that is another one by now, or has got another mode since, is left alone; so is one that
+  /// belongs to somebody else by now, which only they can change.
+  func settle() throws(SystemError) {
+    guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
+      let bytes = try InterruptedOperation.read(name, in: folder)
+    else { return }
+    // A note that is damaged says nothing; it was written whole, and is of one rename.
+    if let note = Content(reading: bytes) {
+      for path in note.paths { try note.settle(path) }
+    }
+    try remove()
+  }
+
+  /// What a note says.
+  private struct Content {
+    let paths: [ByteString]
+    let inode: UInt64
+    let mode: UInt16
+    let opened: UInt16
+
+    init?(reading bytes: [UInt8]) {
+      guard let json = try? JSON(parsing: bytes), json["format"]?.integer == OpenedNote.format,
+        let paths = JournalRecord.paths(json["paths"]), paths.allSatisfy(\.isAbsolute),
+        let inode = json["inode"]?.integer,
+        let mode = json["mode"]?.integer.flatMap({ UInt16(exactly: $0) }),
+        let opened = json["opened"]?.integer.flatMap({ UInt16(exactly: $0) })
+      else { return nil }
+      (self.paths, self.mode, self.opened) = (paths, mode, opened)
+      self.inode = UInt64(bitPattern: inode)
+    }
+
+    func settle(_ path: ByteString) throws(SystemError) {
+      do throws(SystemError) {
+        let folder = try Self.open(path)
+        let status = try folder.status()
+        guard status.identity.inode == inode, status.permissions == opened else { return }
+        try folder.setPermissions(mode)
+        try folder.sync()
+      } catch {
+        if !error.isMissing, !error.isLink, !error.isRefused { throw error }
+      }
+    }
+
+    /// Opens a folder, and follows no link to it. Its path may be longer than the kernel takes at once.
+    private static func open(_ path: ByteString) throws(SystemError) -> Folder {
+      let names = path.components
+      let first = names.dropLast().prefix(8).map(\.bytes)
+      var folder = try Folder.open(
+        path: ByteString("/").appending(
+          ByteString(first.joined(separator: [UInt8(ascii: "/")]))))
+      for name in names.dropFirst(first.count) { folder = try folder.folder(name) }
+      return folder
+    }
+  }
+}
+
+extension Folder {
+  /// Calls `body`, which moves a child that is a folder to another one, with the child open to its owner
+  /// meanwhile: moving a folder changes its `..`, which one that its owner must not write to forbids.
+  ///
+  /// - Parameter note: where it is noted, for what is done under a journal.
+  func whileOpen(
+    _ name: ByteString, to target: borrowing Folder, as newName: ByteString, _ note: OpenedNote?,
+    _ body: () throws(SystemError) -> Void
+  ) throws(SystemError) {
+    let child = try folder(name)
+    let status = try child.status()
+    let opened = status.permissions | 0o700
+    try note?.write(
+      status, opened: opened, at: [path.appending(name), target.path.appending(newName)])
+    do throws(SystemError) {
+      try child.setPermissions(opened)
+      try body()
+    } catch {
+      // Whoever ends the operation tries it again, by the note.
+      if (try? child.setPermissions(status.permissions)) != nil { try? note?.remove() }
+      throw error
+    }
+    try child.setPermissions(status.permissions)
+    guard let note else { return }
+    try child.sync()
+    try note.remove()
+  }
+}

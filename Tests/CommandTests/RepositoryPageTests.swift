@@ -1,0 +1,139 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Each command line that sandboxctl-repository(5) shows does what the page says of it.
+@Suite struct RepositoryPageTests {
+  private static let page = Shared.packageRoot.appendingPathComponent("Man/sandboxctl-repository.5")
+
+  /// The displays of the page by the names in the comments before them: all that it has.
+  private static func displays() throws -> [String: String] {
+    let lines = try String(contentsOf: page, encoding: .utf8).components(separatedBy: "\n")
+    var (found, name, text): ([String: String], String?, [String]?) = ([:], nil, nil)
+    for line in lines {
+      if line.hasPrefix(".Bd") {
+        #expect(name != nil, "a display is not tried")
+        text = []
+      } else if line == ".Ed" {
+        if let name { found[name] = text?.joined(separator: "\n") }
+        (name, text) = (nil, nil)
+      } else if let marked = line.dropPrefix(".\\\" tried: ") {
+        name = marked
+      } else {
+        // The escapes of roff that the page uses.
+        text?.append(
+          line.replacingOccurrences(of: "\\-", with: "-").replacingOccurrences(
+            of: "\\e", with: "\\"))
+      }
+    }
+    return found
+  }
+
+  private let cli: CommandLine
+  private let displays: [String: String]
+
+  init() throws {
+    displays = try Self.displays()
+    cli = try CommandLine()
+    var random = Seeded(31)
+    try cli.folder.write("first", at: "tree/note")
+    try cli.folder.write(random.bytes(100), at: "tree/folder/a name")
+    try cli.folder.write(random.bytes(9_000_000), at: "tree/large")
+    let tree = try Folder.open(path: cli.folder.path("tree"))
+    try tree.attributes(of: "note").set("user.long", to: random.bytes(600))
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.folder.write("second", at: "tree/note")
+    let large = try tree.fileForWriting("large")
+    try large.seek(to: 5_000_000)
+    try large.write(random.bytes(10))
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    _ = try Folder.make(path: cli.folder.path("out"))
+  }
+
+  /// Runs a display of the page as the page says: in the repository's folder.
+  private func shell(_ name: String) throws -> Program.Outcome {
+    let program = URL(fileURLWithPath: CommandLine.program).deletingLastPathComponent().path
+    let environment = [
+      "OUT": cli.folder.string + "/out", "COPY": cli.folder.string + "/copy",
+      "FILE": "folders/tree/large", "PATH": program + ":/usr/bin:/bin",
+    ]
+    return try Program.run(
+      "sh", ["-eu", "-c", try #require(displays[name])],
+      environment: cli.environment.merging(environment) { $1 }, cleanEnvironment: true,
+      in: cli.folder.url.appendingPathComponent("repo"))
+  }
+
+  private func succeed(_ name: String) throws -> String {
+    let outcome = try shell(name)
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(name): \(outcome.errors)")
+    return outcome.output
+  }
+
+  @Test func whatIsShownIsWhatIsTried() {
+    let tried = ["whole", "packs", "list", "snapshots", "extract", "recover", "copy", "index"]
+    #expect(displays.keys.sorted() == tried.sorted())
+  }
+
+  @Test func whatIsWholeAndWhatIsNot() throws {
+    #expect(try succeed("whole").isEmpty)
+    #expect(try succeed("packs").isEmpty)
+    let snapshots = try succeed("snapshots")
+    #expect(snapshots.components(separatedBy: "\"sandboxctl-snapshot\"").count == 3)
+    let members = try succeed("list")
+    for member in [
+      " folders/tree/note\n", " .sandboxctl/parts/folders/tree/large/0000000000000000\n",
+      " .sandboxctl/trees/", " .sandboxctl/values/", " .sandboxctl/contents\n",
+    ] {
+      #expect(members.contains(member), "\(member)")
+    }
+    let pack = try cli.largestPack()
+    try cli.flip(byte: 100_000, of: pack)
+    let name = URL(fileURLWithPath: pack).lastPathComponent
+    #expect(try succeed("whole") == "damaged: packs/\(name.prefix(2))/\(name)\n")
+    let damage = try shell("packs")
+    #expect(damage.code != 0 && damage.errors.contains("rror"), "\(damage.errors)")
+  }
+
+  @Test func theFilesComeBack() throws {
+    _ = try succeed("extract")
+    for name: ByteString in ["note", "folder/a name", "large"] {
+      let back = try cli.folder.read(ByteString("out/folders/tree").appending(name))
+      #expect(back == (try cli.folder.read(ByteString("tree").appending(name))), "\(name)")
+    }
+    let told = try succeed("recover")
+    #expect(told.contains("all data read: sound"), "\(told)")
+    #expect(try cli.folder.read("out/one") == cli.folder.read("tree/large"))
+    try TreeComparison.expectSame(cli.folder, "tree", "out/all/folders/tree")
+  }
+
+  @Test func aCopyIsARepository() throws {
+    _ = try succeed("copy")
+    #expect(try cli.names(in: "copy/leases").isEmpty)
+    _ = try succeed("index")
+    #expect(try cli.names(in: "copy/index").count == 1)
+    for gone in ["README.txt", "recover.py"] { try remove("copy/\(gone)") }
+    for empty in ["keys", "pins", "condemned", "leases"] {
+      try cli.folder.folder.folder("copy").removeTree(ByteString(empty))
+    }
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo copy")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    // A snapshot's file is that backup and nothing of the others.
+    let ids = try cli.snapshots("copy")
+    try remove("copy/snapshots/\(ids[1]).json")
+    _ = try cli.succeed("restore latest:folders/tree/note --to note --repo copy")
+    #expect(try cli.folder.read("note") == Array("first".utf8))
+  }
+
+  private func remove(_ path: String) throws {
+    try FileManager.default.removeItem(atPath: cli.folder.string + "/" + path)
+  }
+}
+
+extension String {
+  /// The text behind a beginning that it has.
+  fileprivate func dropPrefix(_ beginning: String) -> String? {
+    hasPrefix(beginning) ? String(dropFirst(beginning.count)) : nil
+  }
+}

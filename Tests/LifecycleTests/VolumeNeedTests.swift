@@ -1,0 +1,104 @@
+import ArchiveStore
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What a restore writes, and whether it is refused for want of room: with volumes that are only told of.
+@Suite struct VolumeNeedTests {
+  private static func space(
+    _ available: UInt64, reserved: UInt64 = 0, inodes: UInt64? = nil,
+    _ keeping: VolumeSpace.Keeping
+  ) -> VolumeSpace {
+    var space = VolumeSpace(available: available, total: 1 << 30, availableInodes: inodes ?? 0)
+    space.reserved = reserved
+    space.countsInodes = inodes != nil
+    space.keeping = keeping
+    return space
+  }
+
+  private static func need(_ bytes: UInt64, _ entries: UInt64, _ space: VolumeSpace) -> VolumeNeed {
+    VolumeNeed(folder: "small", bytes: bytes, entries: entries, space: space)
+  }
+
+  @Test func filesTakeWholeBlocksWhereThatIsKnown() {
+    let blocks = Self.space(0, .blocks(4096))
+    #expect([0, 1, 4096, 4097].map { blocks.taken(by: $0) } == [0, 4096, 4096, 8192])
+    let inodes = Self.space(0, .blocksOrInode(1024))
+    #expect([0, 1023, 1024, 1025].map { inodes.taken(by: $0) } == [0, 1023, 1024, 2048])
+    let unknown = Self.space(0, .unknown)
+    #expect([0, 1, 4097].map { unknown.taken(by: $0) } == [0, 1, 4097])
+    #expect(blocks.taken(by: .max) == .max)
+  }
+
+  @Test func itFitsOrNotToTheByteAndTheFile() {
+    let space = Self.space(8192, inodes: 5, .blocks(4096))
+    #expect(Self.need(8192, 5, space).verdict == .fits)
+    #expect(Self.need(8193, 5, space).verdict == .lacksRoom)
+    #expect(Self.need(0, 6, space).verdict == .lacksRoom)
+    #expect(Self.need(8192, .max, Self.space(8192, .blocks(4096))).verdict == .fits, "uncounted")
+    #expect(Self.need(0, 1, Self.space(8192, inodes: 0, .blocks(4096))).verdict == .lacksRoom)
+    #expect(Self.need(8193, 5, Self.space(8192, .unknown)).verdict == .uncertain)
+    let kept = Self.need(8193, 0, Self.space(8192, reserved: 4096, .blocks(4096)))
+    #expect(kept.verdict == (Host.userID == 0 ? .fits : .lacksRoom), "the superuser's own room")
+  }
+
+  /// What is there as it should be is not written; what gives way is written beside it.
+  @Test func whatIsWrittenIsCounted() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("same", at: "tree/same")
+    try rig.folder.write(Seeded(1).someBytes(5000), at: "tree/a/other")
+    try rig.folder.write(Seeded(2).someBytes(100), at: "tree/b/c/new")
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try tree.createHardLink("same too", to: "same", in: tree)
+    try tree.createLink("link", to: "same")
+    try tree.create("holes").truncate(to: 1 << 40)
+    let report = try rig.backup()
+    let reader = try rig.repository.beginReading()
+    let blocks = Self.space(0, .blocks(4096))
+    let whole = try rig.plan(report, into: "new/er/back", .ifChanged).need(on: blocks)
+    #expect(whole.bytes == 4096 + 8192 + 4096)
+    // The folder and the three in it, five files and links of which one has two names; the staging.
+    #expect(whole.entries == 4 + 5 + 3)
+    #expect(try rig.plan(report, into: "back", .ifChanged).volumeNeeds(from: reader).count == 1)
+    #expect(try rig.restore(report).isComplete)
+    let idle = try rig.plan(report, into: "back", .ifChanged)
+    #expect(idle.isIdle && idle.volumeNeeds(from: reader).isEmpty)
+    try rig.folder.write("something else", at: "back/a/other")
+    let part = try rig.plan(report, into: "back", .ifChanged).need(on: blocks)
+    #expect(part.bytes == 8192)
+    #expect(part.entries == 2 + 3, "the file and its folder, in which it is staged")
+    let all = try rig.plan(report, into: "back", .always).need(on: blocks)
+    #expect(all.bytes == whole.bytes && all.entries <= whole.entries)
+  }
+
+  /// As the folders of the restore's own path are made, too.
+  @Test func missingFoldersAreCounted() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("text", at: "tree/file")
+    let report = try rig.backup()
+    let reader = try rig.repository.beginReading()
+    let names: [ByteString] = ["back", "new/er/back"]
+    let counts = try names.map { name in
+      let plan = try RestorePlan.make(
+        try #require(report.snapshot), path: "folders/tree", to: rig.folder.path(name), from: reader
+      )
+      return try #require(plan.volumeNeeds(from: reader).first).entries
+    }
+    #expect(counts == [5, 7])
+  }
+
+  /// What the system says of its file systems: where a file may be compressed or shared, nothing is sure.
+  @Test(arguments: [("ext4", true), ("xfs", true), ("btrfs", false)])
+  func someFileSystemsKeepFilesAsTheyAre(kind: String, isSure: Bool) throws {
+    guard Mount.isPermitted(new: kind) else { return }
+    let scratch = try TemporaryFolder("keeping")
+    let mount = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
+    let space = try scratch.folder.folder("m").space()
+    #expect((space.keeping != .unknown) == isSure)
+    #expect(space.countsInodes == isSure)
+    #expect((space.reserved > 0) == (kind == "ext4"), "\(space)")
+    withExtendedLifetime(mount) {}
+  }
+}
