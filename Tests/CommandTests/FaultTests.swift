@@ -9,6 +9,8 @@ import Testing
 struct FaultTests {
   private static let backup = "backup --layout folder --root tree --repo repo --quiet"
 
+  private static let caches: ByteString = "home/.cache/sandboxctl"
+
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine()
     try cli.folder.write("first", at: "tree/first")
@@ -21,7 +23,9 @@ struct FaultTests {
   }
 
   /// A failing disk from the n-th call on, or a single failure that cannot be got over: the error is
-  /// told, no snapshot appears, nothing unfinished stays, and the next backup succeeds.
+  /// told, no snapshot appears, nothing unfinished stays, and the next backup succeeds. The host has no
+  /// place for copies of the index, whose writing may fail: `WriterCacheTests` and `BackupFaultTests`
+  /// have that.
   @Test(arguments: [
     Fault("write", "ENOSPC", .once, "no space"), Fault("write", "EIO", .once, "input/output"),
     Fault("fsync", "EIO", .fromThenOn, "input/output"),
@@ -31,6 +35,11 @@ struct FaultTests {
   ])
   func aBackupThatFailsLeavesNoSnapshot(_ fault: Fault) throws {
     let cli = try Self.prepare()
+    for name in try cli.names(in: Self.caches) {
+      let place = Self.caches.appending(name)
+      try Folder.open(path: cli.folder.path(place)).removeTree("index")
+      try cli.folder.write("no folder", at: place.appending("index"))
+    }
     let before = try cli.snapshots()
     try fault.forEachCall { number, strace in
       let outcome = try cli.run(Self.backup, under: strace.command)

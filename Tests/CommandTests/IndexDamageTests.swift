@@ -45,6 +45,7 @@ import Testing
   @Test(arguments: ["flipped", "cut", "removed"]) func commandsGoOn(_ how: String) throws {
     let cli = try Self.make()
     let before = try Self.lines.map { try cli.succeed($0 + " --repo repo") }
+    let stored = try cli.succeed("stats --repo repo")
     try Self.damage(cli, how)
     if how != "removed" {
       // This host's own copy of the index is whole; only sizes are compared.
@@ -52,6 +53,10 @@ import Testing
       #expect(outcome.code == 0 && outcome.output == before[0])
       #expect(outcome.errors.contains("copy is used instead") == (how == "cut"))
       #expect(outcome.errors.isEmpty == (how == "flipped"), "\(outcome.errors)")
+      if how == "flipped" { #expect(try cli.succeed("stats --repo repo") == stored) }
+      let restore = try cli.run("restore latest:folders/tree --to early --quiet --repo repo")
+      #expect(restore.code == 0 && restore.errors.isEmpty == (how == "flipped"))
+      try TreeComparison.expectSame(cli.folder, "tree", "early")
     }
     try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
     for (line, wanted) in zip(Self.lines, before) {

@@ -8,7 +8,7 @@ public import SystemIO
 /// size and times, and trusted while these and the kernel's run are the same; a copy of which there
 /// is no such note is held against its id again, and replaced if it is not what it should be. So a
 /// copy that is damaged, cut off, of another user or left by a crash costs time and nothing else. A
-/// writer believes no note: it reads each copy once, and holds it against its id.
+/// writer and a restore believe no note: they read each copy once, and hold it against its id.
 /// Where the folder cannot be used, objects are read into memory. For any thread.
 ///
 /// Which objects there are is never asked of it: the repository's own listing says that
@@ -45,8 +45,9 @@ public final class IndexCache: Sendable {
     return object
   }
 
-  /// Has each copy held against its id once more, before it is used again: for who stores by it.
-  func doubtNotes() { copies?.doubtNotes() }
+  /// Has each copy held against its id once more, before it is used again: for who stores or
+  /// restores by it.
+  public func doubtNotes() { copies?.doubtNotes() }
 
   /// Removes the copies of all other objects, and keeps what is known of the rest for the next
   /// program.

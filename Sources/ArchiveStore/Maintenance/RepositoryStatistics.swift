@@ -50,8 +50,9 @@ public struct RepositoryStatistics: Sendable {
 }
 
 extension Repository {
-  /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index.
-  public func statistics() throws(StoreError) -> RepositoryStatistics {
+  /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index, this by way
+  /// of the host's copies if there is a cache.
+  public func statistics(cache: IndexCache? = nil) throws(StoreError) -> RepositoryStatistics {
     var statistics = RepositoryStatistics()
     let listing = try snapshots()
     statistics.unreadable = listing.damaged
@@ -65,7 +66,7 @@ extension Repository {
     for id in inventory.indexes {
       statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
     }
-    let index = try IndexLoading.loadAll(from: storage)
+    let index = try IndexLoading.loadAll(from: storage, cache: cache)
     statistics.count(index.objects)
     statistics.damagedIndexes = index.faults.map(\.error)
     return statistics

@@ -62,7 +62,7 @@ struct RollbackCommand: AppChangeCommand {
       .rollback, of: try named.find(on: run.device))
     (request.data, request.withGroups) = (data, withGroups)
     let opened = try run.repository ?? AppChangeRun.open(repository)
-    let reader = try opened?.repository.beginReading()
+    let reader = try opened?.repository.beginCarefulReading()
     let stored = try opened.flatMap { opened in
       AppChangePlan.stateBefore(
         request.app, on: run.device, among: try opened.repository.snapshots().snapshots)

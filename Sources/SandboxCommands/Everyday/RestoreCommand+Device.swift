@@ -10,7 +10,7 @@ extension RestoreCommand {
   func restoreIntoDevice(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
     let mode = try merging.mode()
     let (repository, storage) = try repository.open()
-    let reader = try repository.beginReading()
+    let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     var found = try device(of: stored.snapshot)

@@ -109,7 +109,7 @@ struct RestoreCommand: SandboxCommand {
         hint: "add '--overwrite if-changed', or another mode")
     }
     let (repository, storage) = try repository.open()
-    let reader = try repository.beginReading()
+    let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     var request = RestoreRequest(

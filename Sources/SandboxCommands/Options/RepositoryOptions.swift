@@ -74,8 +74,16 @@ struct RepositoryPlace {
 }
 
 extension Repository {
+  /// This host's copies of the index, where it has a place for them.
+  var hostIndexCache: IndexCache? { Host.cacheFolder.map { indexCache(in: $0) } }
+
   /// Begins reading by way of this host's copies of the index.
-  func beginCachedReading() throws -> RepositoryReader {
-    try beginReading(cache: Host.cacheFolder.map { indexCache(in: $0) })
+  func beginCachedReading() throws -> RepositoryReader { try beginReading(cache: hostIndexCache) }
+
+  /// Begins reading for a restore: each copy is held against its id once more.
+  func beginCarefulReading() throws -> RepositoryReader {
+    let cache = hostIndexCache
+    cache?.doubtNotes()
+    return try beginReading(cache: cache)
   }
 }

@@ -35,7 +35,7 @@ struct StatsCommand: SandboxCommand {
     let name = try snapshot.map(SnapshotName.init)
     let repository = try repository.open().repository
     if let name { return try count(name.find(in: repository, console), repository, console) }
-    let statistics = try repository.statistics()
+    let statistics = try repository.statistics(cache: repository.hostIndexCache)
     console.warn(of: statistics.damagedIndexes)
     if output.json {
       try console.result(statistics.json)
