@@ -8,6 +8,11 @@ import Testing
 
 /// Packs that several threads hand over to be closed while another one waits for those before.
 @Suite struct PackClosingTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
   private static func fill(_ pack: PackWriter) throws {
     let bytes = Array("frame of \(pack.number)".utf8)
     _ = try pack.append(PackFrame(stored: bytes, plain: bytes.count, blobs: []))
@@ -16,7 +21,7 @@ import Testing
   /// A disk that is slow: one pack is being closed, one waits for that, and threads wait to hand over
   /// theirs when a checkpoint begins. None is lost.
   @Test func aCheckpointLosesNoPackThatWaits() throws {
-    let watched = WatchedStorage(MemoryStorage())
+    let watched = WatchedStorage(storage)
     let gate = BoundedQueue<Int>(capacity: 1)
     watched.state.withLock { state in
       state.action = { event in if event.hasPrefix("commit packs/") { _ = gate.take() } }
@@ -40,7 +45,7 @@ import Testing
   }
 
   @Test func manyThreadsAndManyCheckpoints() throws {
-    let packs = RunPacks(try Lease(MemoryStorage()), RunStatus(place: "test"))
+    let packs = RunPacks(try Lease(storage), RunStatus(place: "test"))
     let threads = try Workers(count: 4, capacity: 4, name: "test")
     let done = BoundedQueue<Int>(capacity: 3)
     for number in 0..<3 {
@@ -70,7 +75,7 @@ import Testing
   /// Where the run is over a pack is not closed any more, and whoever hands it over is told.
   @Test func nothingIsClosedWhenTheRunIsOver() throws {
     let status = RunStatus(place: "test")
-    let packs = RunPacks(try Lease(MemoryStorage()), status)
+    let packs = RunPacks(try Lease(storage), status)
     let pack = try packs.open()
     status.end()
     #expect(throws: StoreError.self) { try packs.closeSoon(pack) }
@@ -78,8 +83,6 @@ import Testing
   }
 
   @Test func noSnapshotReliesOnAPackThatIsNotClosed() throws {
-    let storage = MemoryStorage()
-    let repository = try Repository.create(in: storage, program: "test")
     let session = try repository.beginWriting()
     let tree = try session.storeTree([])
     let pack = try session.packs.open()
