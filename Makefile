@@ -19,11 +19,15 @@ TEST_PACKAGES = attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpa
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)
 
+TSAN = --sanitize=thread --scratch-path .build-tsan
+# What has threads and starts no program: one that is started is not watched.
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
+
 SOAK_MINUTES ?= 10
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test soak fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test tsan soak fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -40,12 +44,20 @@ run: build ## the tour on the sample device
 test: ## all tests
 	$(SWIFT) test
 
+tsan: ## the suites of several threads under the thread sanitizer, built apart in .build-tsan (half an hour)
+	$(SWIFT) build --build-tests $(TSAN)
+	clang -O1 -Wall -Wextra -Werror -shared -fPIC -o .build-tsan/tsan-mutex.so \
+	  Tests/Sanitizer/tsan-mutex.c
+	TSAN_OPTIONS="halt_on_error=0 exitcode=66" LD_PRELOAD=$(CURDIR)/.build-tsan/tsan-mutex.so \
+	  "$$($(SWIFT) build $(TSAN) --show-bin-path)/sandboxctlPackageTests.xctest" \
+	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
+
 soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10), and what changes apps
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_STRESS=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \
-	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|LifecycleTests.UpdateTests"
+	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|TakingBackMacOSTests|LifecycleTests.UpdateTests"
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)

@@ -33,7 +33,12 @@ import Testing
     // A folder that the killed run had emptied is no longer one that a purge has emptied.
     #expect(try Self.names(cli, "Library/Caches").allSatisfy { $0 == "w" })
     #expect(try Self.names(cli, "Library/Caches/w").isEmpty)
-    #expect(try Self.names(cli, "").allSatisfy { $0 != ".sandboxctl" })
+    // Nothing waits aside but a unit that had been moved there, and was made anew in its place since: it is
+    // whole, and nobody knows whether it is the same.
+    for name in try Self.names(cli, ".sandboxctl/purge") {
+      let unit = try? Self.names(cli, ByteString(".sandboxctl/purge").appending(name))
+      #expect(name.description.hasSuffix(".origin") || unit?.count == 3, "\(name)")
+    }
   }
 
   /// What a kill between a database and its log leaves does no harm to the database that the app

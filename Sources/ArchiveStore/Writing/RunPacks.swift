@@ -55,12 +55,28 @@ final class RunPacks: Sendable {
     }
   }
 
-  /// Makes a pack durable, some time before `wait()` returns. A failure ends the run.
+  /// Makes a pack durable, some time before `wait()` returns, if that is called after this. A failure ends
+  /// the run.
   func closeSoon(_ pack: PackWriter) throws(StoreError) {
-    try closer().submit { [self] in
-      do throws(StoreError) { try close(pack) } catch { status.fail(error) }
+    // Another thread may be at a checkpoint: the closer that it waits for takes nothing more, also of
+    // one who waits for room at it. The next one takes the pack then; else it would be lost, and what
+    // its blobs are in the snapshot with it.
+    while true {
+      do {
+        try status.check()
+      } catch {
+        pack.discard()
+        throw error
+      }
+      let isTaken = try closer().submit { [self] in
+        do throws(StoreError) { try close(pack) } catch { status.fail(error) }
+      }
+      if isTaken { return }
     }
   }
+
+  /// Whether all packs that were opened are durable.
+  var areAllClosed: Bool { state.withLock { $0.opened == $0.count } }
 
   /// Waits until all packs that were to be closed are, and tells of a failure.
   func wait() throws(StoreError) {

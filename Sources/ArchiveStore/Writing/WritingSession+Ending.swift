@@ -29,6 +29,9 @@ extension WritingSession {
         guard unplaced == 0 else {
           throw .invalid(repository.place, "\(unplaced) blobs are in a writer that did not flush")
         }
+        guard packs.areAllClosed else {
+          throw .invalid(repository.place, "a pack was not closed: no snapshot may rely on it")
+        }
         var snapshot = snapshot
         snapshot.totals.stored = packs.counts.bytes
         let bytes = snapshot.encode()
