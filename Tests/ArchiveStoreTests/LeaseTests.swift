@@ -49,6 +49,24 @@ import Testing
     #expect(try repository.snapshots().snapshots.isEmpty)
   }
 
+  /// Several threads meet the loss at once, and whichever ends the run: each of them says what it is.
+  @Test func eachThreadSaysThatTheLeaseWasTaken() throws {
+    let lease = try Lease(storage)
+    let (first, second) = (
+      try storage.startObject(in: lease.path), try storage.startObject(in: lease.path)
+    )
+    try storage.rename(lease.path, to: RepositoryLayout.leases.appending("taken"))
+    for writer in [first, second] {
+      let error = storeError {
+        try lease.explained { () throws(StoreError) in
+          try writer.append([1])
+          try writer.commit(as: RepositoryLayout.settings, digest: Blake2b.hash([1]))
+        }
+      }
+      #expect(error?.code == .leaseLost && error?.hint != nil, "\(error as Any)")
+    }
+  }
+
   @Test func aCondemnedPackIsNotReliedOn() throws {
     let files = [("a", [UInt8]("content".utf8))]
     let first = try repository.back(up: files, sequence: 1)

@@ -100,11 +100,13 @@ import Testing
     try expectSound()
   }
 
-  /// Takes all leases away, as prune does with those that seem dead.
+  /// Takes all leases away, as prune does with those that seem dead: by a rename, and then removed.
   private func takeLeases() {
     do {
+      let repository = try rig.folder.folder.folder("repo")
       for name in try rig.names("repo/leases") {
-        try rig.folder.folder.folder("repo").folder("leases").removeTree(name)
+        try repository.folder("leases").rename(name, to: "taken", in: repository)
+        try repository.removeTree("taken")
       }
     } catch {
       Issue.record("\(error)")

@@ -14,6 +14,8 @@ final class Lease: Sendable {
   private struct State {
     var lastTouch: Double
     var isHeld = true
+    /// Whether a thread found it taken away.
+    var isLost = false
   }
 
   /// `alive` is touched each minute; prune takes away what was still for an hour.
@@ -88,14 +90,21 @@ final class Lease: Sendable {
     do {
       return try body()
     } catch {
-      guard error.code == .missing, state.withLock({ $0.isHeld }), try storage.status(path) == nil
-      else { throw error }
-      state.withLock { $0.isHeld = false }
+      guard error.code == .missing, try isTakenAway() else { throw error }
       throw StoreError(
         .leaseLost, "finish the work in", storage.place,
         "its lease was taken away because it seemed dead for an hour",
         hint: "run the command again: what is stored already is used", cause: error.cause)
     }
+  }
+
+  /// Whether somebody has taken the lease away: known to all threads once one has seen it.
+  private func isTakenAway() throws(StoreError) -> Bool {
+    let (isHeld, isLost) = state.withLock { ($0.isHeld, $0.isLost) }
+    if isLost { return true }
+    guard isHeld, try storage.status(path) == nil else { return false }
+    state.withLock { ($0.isHeld, $0.isLost) = (false, true) }
+    return true
   }
 
   /// Removes the folder with all that is unfinished in it. What cannot be removed is left to prune.
