@@ -49,6 +49,31 @@ import Testing
     #expect(help.code == 0 && help.output.contains("--without-index"))
   }
 
+  /// The lines of README.txt that put parts together do so, with holes between them, too.
+  @Test func theReadmesLinesPutPartsTogether() throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(22)
+    let file = try cli.folder.folder.openOrCreate("sparse")
+    try file.write(random.bytes(700_000))
+    try file.seek(to: 20 << 20)
+    try file.write(random.bytes(9 << 20))
+    try FileManager.default.createDirectory(
+      atPath: cli.folder.string + "/tree", withIntermediateDirectories: false)
+    try cli.folder.folder.rename("sparse", to: "sparse", in: cli.folder.folder.folder("tree"))
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let readme = String(decoding: try cli.folder.read("repo/README.txt"), as: UTF8.self)
+    let from = try #require(readme.range(of: "(cd .sandboxctl/parts")).lowerBound
+    let until = try #require(readme.range(of: "rm -rf .sandboxctl/parts")).upperBound
+    let script =
+      "set -e; mkdir out; cd out; for p in ../repo/packs/??/*.tar.zst; do "
+      + "zstd -dc \"$p\" | tar -x; [ -d .sandboxctl/parts ] || continue; \(readme[from..<until]); "
+      + "done; cmp folders/tree/sparse ../tree/sparse"
+    let outcome = try Program.run(
+      "sh", ["-c", "cd '\(cli.folder.string)'; \(script)"])
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.output) \(outcome.errors)")
+  }
+
   @Test func anOddTreeComesBack() throws {
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo verify --read-data")

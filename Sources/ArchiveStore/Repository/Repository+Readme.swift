@@ -38,12 +38,16 @@ extension Repository {
     Files of up to 8 MiB that were new when they were stored come out at their paths
     (apps/..., groups/..., folders/...). If a file is in several packs, each is one of
     its versions: extract the packs in the order of their times to end with the newest.
-    Larger files come out in parts, named by their place in the file:
+    Larger files come out in parts, each named by its place in the file, in hexadecimal. This
+    puts them there, for one pack before the next is extracted:
 
-      cat .sandboxctl/parts/PATH/* > PATH
+      (cd .sandboxctl/parts && find . -type f) | while IFS= read -r part; do
+        file=${part%/*}; place=$((0x${part##*/})); mkdir -p "${file%/*}"
+        dd if=".sandboxctl/parts/$part" of="$file" bs=64K oflag=seek_bytes seek=$place conv=notrunc status=none
+      done; rm -rf .sandboxctl/parts
 
-    joins the parts of a file that was new. A file that changed later has only its changed
-    parts in later packs; put each at the place in the file that its name says, in hexadecimal.
+    What lies between parts and in none is zeros: a hole. Zeros at a file's end are not stored
+    either: only the trees say how long such a file is.
 
     .sandboxctl/trees holds the directories (names, owners, modes, times, and which pieces
     a file is made of) as CBOR, RFC 8949. .sandboxctl/contents lists each pack's pieces.
