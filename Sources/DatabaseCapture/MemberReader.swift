@@ -39,24 +39,47 @@ public final class MemberReader {
   /// The flags that chattr(1) sets, nil where there are none.
   public func flags() throws(SystemError) -> UInt32? { try file.flags() }
 
-  /// Reads everything in order: gives data in pieces of at most 256 KiB to `data`, and the lengths of
-  /// holes to `hole`.
-  public func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
+  /// Goes through everything in order: `take` reads a range of at most 256 KiB and gives how many
+  /// bytes came; `hole` gets the lengths of holes.
+  public func takePieces(
+    take: (Range<UInt64>) throws -> Int, hole: (UInt64) throws -> Void
+  ) throws {
     switch copy {
-    case .some(let copy): try read(copy, data, hole)
+    // Its own extents: those of the file may have changed since.
+    case .some(let copy): try takePieces(of: copy, take, hole)
     case nil:
       var lookAgain: UInt64 = Self.stretch
       var at: UInt64 = 0
-      try read(
-        file,
-        { piece in
-          try data(piece)
-          at += UInt64(piece.count)
+      try takePieces(
+        of: file,
+        { range in
+          let count = try take(range)
+          at += UInt64(count)
           if mustStand && at >= lookAgain {
             try requireStanding()
             lookAgain = at + Self.stretch
           }
+          return count
         }, hole)
+    }
+  }
+
+  private func takePieces(
+    of content: borrowing Descriptor, _ take: (Range<UInt64>) throws -> Int,
+    _ hole: (UInt64) throws -> Void
+  ) throws {
+    _ = try content.takePieces(
+      size: status.size, isSparse: status.allocated < status.size, take: take, hole: hole)
+  }
+
+  /// Appends a range of the bytes to an array; fewer only where they end.
+  public func read(
+    _ range: Range<UInt64>, appendingTo buffer: inout [UInt8]
+  ) throws(SystemError) {
+    switch copy {
+    case .some(let copy):
+      try copy.read(count: range.count, at: range.lowerBound, appendingTo: &buffer)
+    case nil: try file.read(count: range.count, at: range.lowerBound, appendingTo: &buffer)
     }
   }
 
@@ -66,14 +89,6 @@ public final class MemberReader {
 
   private func requireStanding() throws {
     if Stand(try file.status()) != Stand(status) { throw ContentMoved() }
-  }
-
-  private func read(
-    _ content: borrowing Descriptor, _ data: (Span<UInt8>) throws -> Void,
-    _ hole: (UInt64) throws -> Void
-  ) throws {
-    _ = try content.readPieces(
-      size: status.size, isSparse: status.allocated < status.size, data: data, hole: hole)
   }
 
   /// Copies the file into one without a name, by a reflink where the volume can, and reads that from
@@ -93,14 +108,14 @@ public final class MemberReader {
 
   private func fill(_ copy: borrowing Descriptor, until deadline: Double) throws {
     var at: UInt64 = 0
-    try read(
-      file,
-      { piece in
+    _ = try file.readPieces(
+      size: status.size, isSparse: status.allocated < status.size,
+      data: { piece in
         if Host.monotonicSeconds() > deadline { throw TooLate() }
         try copy.write(piece)
         at += UInt64(piece.count)
       },
-      { length in
+      hole: { length in
         at += length
         try copy.seek(to: at)
       })

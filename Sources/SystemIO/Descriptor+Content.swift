@@ -47,6 +47,13 @@ extension Descriptor {
     count: Int, at offset: UInt64, into buffer: inout [UInt8]
   ) throws(SystemError) {
     buffer.removeAll(keepingCapacity: true)
+    try read(count: count, at: offset, appendingTo: &buffer)
+  }
+
+  /// Appends `count` bytes at `offset` to a buffer; fewer only where the file ends.
+  public func read(
+    count: Int, at offset: UInt64, appendingTo buffer: inout [UInt8]
+  ) throws(SystemError) {
     try buffer.append(addingCapacity: count) {
       (output: inout OutputSpan<UInt8>) throws(SystemError) in
       try unsafe output.withUnsafeMutableBufferPointer {

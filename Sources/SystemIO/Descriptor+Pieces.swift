@@ -1,6 +1,28 @@
 internal import CLinux
 
 extension Descriptor {
+  /// Goes through the file's first `size` bytes in order: `take` reads a range of at most 256 KiB and
+  /// gives how many bytes came; `hole` gets the lengths of holes, which are looked for if `isSparse`.
+  /// Gives how many bytes there were, fewer when the file ends before.
+  public func takePieces(
+    size: UInt64, isSparse: Bool, take: (Range<UInt64>) throws -> Int,
+    hole: (UInt64) throws -> Void
+  ) throws -> UInt64 {
+    let extents =
+      isSparse
+      ? try self.extents(size: size) : [Extent(offset: 0, length: size, isHole: false)]
+    for extent in extents {
+      if extent.isHole {
+        try hole(extent.length)
+        continue
+      }
+      let end = extent.offset + extent.length
+      let reached = try Self.take(extent.offset..<end, take)
+      if reached < end { return reached }
+    }
+    return size
+  }
+
   /// Reads the file's first `size` bytes in order: gives data in pieces of at most 256 KiB to `data`,
   /// and the lengths of holes, which are looked for if `isSparse`, to `hole`. Gives how many bytes
   /// there were, fewer when the file ends before.
@@ -8,34 +30,28 @@ extension Descriptor {
     size: UInt64, isSparse: Bool, data: (Span<UInt8>) throws -> Void,
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
-    let extents =
-      isSparse
-      ? try self.extents(size: size) : [Extent(offset: 0, length: size, isHole: false)]
-    var buffer = [UInt8](repeating: 0, count: Int(min(size, 256 << 10)))
-    for extent in extents {
-      if extent.isHole {
-        try hole(extent.length)
-        continue
-      }
-      let end = extent.offset + extent.length
-      let reached = try read(extent.offset..<end, through: &buffer, data)
-      if reached < end { return reached }
-    }
-    return size
+    var buffer: [UInt8] = []
+    return try takePieces(
+      size: size, isSparse: isSparse,
+      take: { range in
+        try read(count: range.count, at: range.lowerBound, into: &buffer)
+        if !buffer.isEmpty { try data(buffer.span) }
+        return buffer.count
+      }, hole: hole)
   }
 
-  /// Reads a range through a buffer; gives where it ended, which is before the range's end when the
-  /// file does.
-  private func read(
-    _ range: Range<UInt64>, through buffer: inout [UInt8], _ data: (Span<UInt8>) throws -> Void
+  private static let pieceSize: UInt64 = 256 << 10
+
+  /// Has a range taken; gives where that ended, which is before the range's end when the file does.
+  private static func take(
+    _ range: Range<UInt64>, _ take: (Range<UInt64>) throws -> Int
   ) throws -> UInt64 {
     var at = range.lowerBound
     while at < range.upperBound {
-      let wanted = Int(min(range.upperBound - at, UInt64(buffer.count)))
-      let count = try read(into: &buffer, from: 0, to: wanted, at: at)
-      if count > 0 { try data(buffer.span.extracting(0..<count)) }
+      let piece = at..<min(range.upperBound, at + pieceSize)
+      let count = try take(piece)
       at += UInt64(count)
-      if count < wanted { break }
+      if count < piece.count { break }
     }
     return at
   }

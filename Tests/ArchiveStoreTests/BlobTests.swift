@@ -12,21 +12,22 @@ import Testing
     var cutter = ContentCutter(isDatabase: isDatabase, size: size)
     var lengths: [Int] = []
     var joined: [UInt8] = []
+    func take(isLast: Bool) {
+      while let cut = cutter.next(isLast: isLast) {
+        #expect(cut.offset == joined.count)
+        lengths.append(cut.place.count)
+        joined.append(cutter.window.span.extracting(cut.place))
+      }
+    }
     var at = 0
     while at < bytes.count {
       let end = min(at + portion, bytes.count)
-      try cutter.append(bytes.span.extracting(at..<end)) { offset, piece in
-        #expect(offset == joined.count)
-        lengths.append(piece.count)
-        joined.append(piece)
-      }
+      cutter.append(bytes.span.extracting(at..<end))
+      take(isLast: false)
+      if cutter.start > 3 << 20 { cutter.drop(first: cutter.start - 1) }
       at = end
     }
-    try cutter.finish { offset, piece in
-      #expect(offset == joined.count)
-      lengths.append(piece.count)
-      joined.append(piece)
-    }
+    take(isLast: true)
     #expect(joined == bytes)
     return lengths
   }
@@ -86,14 +87,19 @@ import Testing
     var places: [UInt64] = []
     var lengths: [Int] = []
     let data = [UInt8](repeating: 3, count: 600 << 10)
-    func note(_ offset: UInt64, _ piece: Span<UInt8>) {
-      places.append(offset)
-      lengths.append(piece.count)
+    func take(isLast: Bool) {
+      while let cut = cutter.next(isLast: isLast) {
+        places.append(cut.offset)
+        lengths.append(cut.place.count)
+      }
     }
-    try cutter.append([UInt8](repeating: 1, count: 1000).span, emit: note)
-    try cutter.appendHole(length: (1 << 20) + 24, emit: note)
-    try cutter.append(data.span, emit: note)
-    try cutter.finish(emit: note)
+    cutter.append([UInt8](repeating: 1, count: 1000).span)
+    take(isLast: false)
+    #expect(places.isEmpty)
+    take(isLast: true)
+    cutter.skip(hole: (1 << 20) + 24)
+    cutter.append(data.span)
+    take(isLast: true)
     #expect(places[0] == 0)
     #expect(lengths[0] == 1000)
     #expect(places[1] == (1 << 20) + 1024)

@@ -129,7 +129,7 @@ import Testing
       }
       while helping.load(ordering: .relaxed) < 2 { sleepShortly() }
       sleepShortly()
-      if session.queue.offer(PlainFrame(bytes: [1, 2, 3], blobs: [])) {
+      if session.queue.offer(PlainFrame(bytes: [1, 2, 3], blobs: [], members: 1)) {
         offered.add(1, ordering: .relaxed)
       }
       let content = try writer.storeFile(logicalPath: "folders/x/a", bytes: bytes)
@@ -147,20 +147,20 @@ import Testing
 
   @Test func nobodyHelpsWhenNobodyIsIdle() throws {
     let queue = FrameQueue(workers: 4)
-    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [])))
+    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
     var frames = 0
     var asked = 0
     queue.help(
       until: {
         asked += 1
         if asked == 1 {
-          for _ in 0..<4 { #expect(queue.offer(PlainFrame(bytes: [1], blobs: []))) }
-          #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [])))
+          for _ in 0..<4 { #expect(queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1))) }
+          #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
         }
         return true
       }, { _ in frames += 1 })
     #expect(frames == 4)
-    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [])))
+    #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))
   }
 
   /// What a thread has claimed and not flushed, others rely on: no snapshot may come of it.

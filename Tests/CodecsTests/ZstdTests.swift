@@ -28,14 +28,14 @@ import Testing
   }
 
   @Test func appendsFramesThatTheProgramReadsAsOne() throws {
-    var compressor = try ZstdCompressor(level: 1)
+    var compressor = try ZstdCompressor(ZstdMethod(level: 1))
     var file: [UInt8] = [0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 7]
     var whole: [UInt8] = []
     for piece in 1...5 {
       let content = Self.text(piece * 1000)
       let before = file.count
       let size = try compressor.compress(
-        content.span, level: piece == 3 ? 19 : nil, appendingTo: &file)
+        content.span, by: piece == 3 ? ZstdMethod(level: 19) : nil, appendingTo: &file)
       #expect(file.count == before + size)
       whole += content
     }
@@ -49,27 +49,57 @@ import Testing
     var compressor = try ZstdCompressor()
     let content = Self.text(100_000)
     let first = try compressor.compress(content)
-    _ = try compressor.compress(Self.text(3 << 20), level: 9)
+    _ = try compressor.compress(Self.text(3 << 20), by: ZstdMethod(level: 9))
     #expect(try compressor.compress(content) == first)
-    #expect(throws: CodecError.self) { try compressor.compress(content, level: 23) }
+    #expect(throws: CodecError.self) { try compressor.compress(content, by: ZstdMethod(level: 23)) }
     #expect(try compressor.compress(content) == first)
-    #expect(try compressor.compress(content, level: 19).count < first.count)
+    #expect(try compressor.compress(content, by: ZstdMethod(level: 19)).count < first.count)
   }
 
-  @Test func aMatcherStaysAtEachLevel() throws {
-    var plain = try ZstdCompressor(level: 2)
-    var wide = try ZstdCompressor(level: 2, matcher: .wideFast)
+  @Test func eachMethodMakesFramesOfItsOwn() throws {
+    let methods = [
+      ZstdMethod(level: 2), ZstdMethod(level: 2, matcher: .wideFast),
+      ZstdMethod(level: 2, matcher: .wideFull),
+      ZstdMethod(level: 2, matcher: .wideFull, storesLiterals: true), ZstdMethod(level: -1),
+    ]
     var decompressor = try ZstdDecompressor()
+    var mixed = try ZstdCompressor()
     let content = Self.text(3 << 20)
-    let first = try wide.compress(content)
-    #expect(try decompressor.decompress(first, limit: content.count) == content)
-    #expect(try first != plain.compress(content))
-    _ = try wide.compress(content, level: -1)
-    #expect(try wide.compress(content) == first)
+    var frames: Set<[UInt8]> = []
+    for method in methods {
+      var alone = try ZstdCompressor(method)
+      let frame = try alone.compress(content)
+      #expect(try decompressor.decompress(frame, limit: content.count) == content)
+      #expect(try mixed.compress(content, by: method) == frame, "\(method)")
+      frames.insert(frame)
+    }
+    #expect(frames.count == methods.count)
+  }
+
+  /// Words of a few, and noise between them.
+  private static func values(_ count: Int, _ random: inout Seeded) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+      bytes += Array("INSERT INTO messages (author, body, image) VALUES ".utf8)
+      bytes += random.bytes(80)
+    }
+    return Array(bytes.prefix(count))
+  }
+
+  @Test func storedLiteralsCostNothingInNoiseBetweenRepeats() throws {
+    var random = Seeded(11)
+    let content = Self.values(2 << 20, &random)
+    var usual = try ZstdCompressor(ZstdMethod(level: 2, matcher: .wideFast))
+    let stored = try usual.compress(
+      content, by: ZstdMethod(level: 2, matcher: .wideFull, storesLiterals: true))
+    let coded = try usual.compress(content)
+    #expect(stored.count < coded.count + coded.count / 50)
+    #expect(stored.count < content.count * 3 / 4)
   }
 
   @Test func refusesLevelsThatAreNone() {
-    let error = failure { () throws(CodecError) in try ZstdCompressor(level: 23).level }
+    let error = failure { () throws(CodecError) in try ZstdCompressor(ZstdMethod(level: 23)).method
+    }
     #expect(error?.description == "cannot write zstd frame: there is no level 23")
   }
 
@@ -140,22 +170,26 @@ import Testing
     #expect(refused > 2_500, "seed \(seed)")
   }
 
-  @Test func tellsWhatDoesNotCompress() throws {
+  @Test func tellsWhatMakesContentSmaller() throws {
     var probe = try CompressionProbe()
     var random = Seeded(4)
-    func expect(_ answer: Bool, _ content: [UInt8], _ what: String) {
-      let given = probe.isIncompressible(content)
+    func expect(
+      _ answer: CompressionProbe.Answer, _ content: [UInt8], _ what: String, looks: Bool = true
+    ) {
+      let given = probe.ask(content.span, looksForRepeats: looks)
       #expect(given == answer, "\(what), \(content.count) bytes")
     }
     for count in [4096, 20_000, 100_000, 1 << 20] {
       let noise = random.bytes(count)
-      expect(true, noise, "noise")
-      expect(false, Self.text(count), "text")
-      expect(false, [UInt8](repeating: 0, count: count), "zeros")
-      expect(false, Array(Hex.encode(noise).utf8), "digits")
+      expect(.nothing, noise, "noise")
+      expect(.all, Self.text(count), "text", looks: false)
+      expect(.all, Array(Hex.encode(noise).utf8), "digits")
+      let values = Self.values(count, &random)
+      expect(.repeats, values, "values")
+      expect(.all, values, "values", looks: false)
     }
-    expect(false, random.bytes(4095), "little")
-    expect(false, [], "nothing")
-    expect(false, random.bytes(1 << 20) + Self.text(1 << 20), "half")
+    expect(.all, random.bytes(4095), "little")
+    expect(.all, [], "nothing")
+    expect(.all, random.bytes(1 << 20) + Self.text(1 << 20), "half", looks: false)
   }
 }

@@ -39,3 +39,17 @@ extension [UInt8] {
     piece.withUnsafeBufferPointer { append(contentsOf: $0) }
   }
 }
+
+extension MemberReader {
+  /// Reads everything in order: data in pieces, and the lengths of holes.
+  func read(data: (Span<UInt8>) throws -> Void, hole: (UInt64) throws -> Void) throws {
+    var piece: [UInt8] = []
+    try takePieces(
+      take: { range in
+        piece.removeAll()
+        try read(range, appendingTo: &piece)
+        if !piece.isEmpty { try data(piece.span) }
+        return piece.count
+      }, hole: hole)
+  }
+}

@@ -39,7 +39,7 @@ extension Target {
 
   /// The plain bytes of a pack's last frame: what a mutated frame would hide behind its checksum.
   @Sendable private static func tar(_ bytes: [UInt8]) {
-    guard var compressor = try? ZstdCompressor(level: 1),
+    guard var compressor = try? ZstdCompressor(ZstdMethod(level: 1)),
       let frame = try? compressor.compress(Array(bytes)),
       let other = try? compressor.compress([UInt8](repeating: 7, count: 4096))
     else { return }

@@ -6,10 +6,17 @@ internal import SystemIO
 /// The rule holds for each run of data between holes (docs/repository-format.md, "Cutting"): up to
 /// 512 KiB it is one piece; in a SQLite database pieces end at multiples of 16 KiB of the file (of
 /// 64 KiB from 8 GiB on); all else is cut where its content says so. Equal content is cut equally,
-/// in whatever portions it comes. Holds at most 4 MiB and one portion.
+/// in whatever portions it comes.
+///
+/// The bytes lie in one window, those of pieces that were given, too, until they are let go of: what
+/// becomes of a piece needs no copy of it.
 struct ContentCutter {
-  /// Takes a piece: its place in the file, and its bytes, which last for the call.
-  typealias Emit = (_ offset: UInt64, _ bytes: Span<UInt8>) throws(StoreError) -> Void
+  /// A piece of the file: its first byte's place in the file, and where its bytes lie in the window,
+  /// until more bytes come.
+  struct Cut {
+    let offset: UInt64
+    let place: Range<Int>
+  }
 
   static let wholeLimit = 512 << 10
   static let databaseMagic: [UInt8] = Array("SQLite format 3\0".utf8)
@@ -18,12 +25,15 @@ struct ContentCutter {
   static let largeDatabase: UInt64 = 8 << 30
 
   private let chunker = GearChunker()
-  private var pending: [UInt8] = []
-  private var start = 0
+  private var progress = GearChunker.Progress()
+  /// Pieces that were given, and behind them what is not cut yet.
+  private(set) var window: [UInt8] = []
+  /// Where in the window the next piece begins.
+  private(set) var start = 0
   private var isLongRun = false
   private var isDatabase = false
   private var page = pageRun
-  /// The place in the file of the first pending byte.
+  /// The place in the file of the next piece's first byte.
   private var offset: UInt64 = 0
 
   /// Begins at byte 0 of a file of about `size` bytes.
@@ -31,8 +41,9 @@ struct ContentCutter {
 
   /// Begins another file in the memory of the one before, of which nothing is left.
   mutating func restart(isDatabase: Bool, size: UInt64?) {
-    pending.removeAll(keepingCapacity: true)
+    window.removeAll(keepingCapacity: true)
     (start, offset, isLongRun) = (0, 0, false)
+    progress = GearChunker.Progress()
     self.isDatabase = isDatabase
     page = Self.page(ofSize: size)
   }
@@ -64,29 +75,42 @@ struct ContentCutter {
   }
 
   /// The place in the file behind the last byte that came.
-  var end: UInt64 { offset + UInt64(pending.count - start) }
+  var end: UInt64 { offset + UInt64(window.count - start) }
+
+  /// Takes the next bytes, which `read` appends to the window.
+  mutating func append<Failure: Error>(
+    _ read: (inout [UInt8]) throws(Failure) -> Void
+  ) throws(Failure) {
+    try read(&window)
+    if window.count - start > Self.wholeLimit && !isLongRun { beginLongRun() }
+  }
 
   /// Takes the next bytes.
-  mutating func append(_ bytes: Span<UInt8>, emit: Emit) throws(StoreError) {
-    pending.append(bytes)
-    if pending.count - start > Self.wholeLimit && !isLongRun { beginLongRun() }
-    if isLongRun { try cut(isLast: false, emit) }
-    compact()
+  mutating func append(_ bytes: Span<UInt8>) { append { $0.append(bytes) } }
+
+  /// The next piece, nothing while its end cannot be known; with `isLast` the run ends here, and
+  /// nothing means that all is given.
+  mutating func next(isLast: Bool = false) -> Cut? {
+    if isLast { noteMagic() }
+    let rest = window.count - start
+    guard rest > 0, let length = isLongRun ? nextCut(rest, isLast) : isLast ? rest : nil else {
+      if isLast { isLongRun = false }
+      return nil
+    }
+    let cut = Cut(offset: offset, place: start..<(start + length))
+    start += length
+    offset += UInt64(length)
+    progress = GearChunker.Progress()
+    return cut
   }
 
-  /// Takes a hole: the run ends.
-  mutating func appendHole(length: UInt64, emit: Emit) throws(StoreError) {
-    try finish(emit: emit)
-    offset += length
-  }
+  /// Goes on behind a hole; the run before it is given.
+  mutating func skip(hole length: UInt64) { offset += length }
 
-  /// Gives what is left of the run.
-  mutating func finish(emit: Emit) throws(StoreError) {
-    noteMagic()
-    if isLongRun { try cut(isLast: true, emit) }
-    if start < pending.count { try give(pending.count - start, emit) }
-    pending.removeAll(keepingCapacity: true)
-    (start, isLongRun) = (0, false)
+  /// Lets go of the window's first bytes, which are of pieces that were given.
+  mutating func drop(first count: Int) {
+    window.removeSubrange(..<count)
+    start -= count
   }
 
   private mutating func beginLongRun() {
@@ -95,34 +119,21 @@ struct ContentCutter {
   }
 
   private mutating func noteMagic() {
-    if offset == 0 && pending.starts(with: Self.databaseMagic) { isDatabase = true }
+    guard offset == 0, !isDatabase else { return }
+    let magic = Self.databaseMagic
+    isDatabase = window.span.extracting(start..<window.count).extracting(first: magic.count)
+      .hasSameBytes(as: magic.span)
   }
 
-  private mutating func cut(isLast: Bool, _ emit: Emit) throws(StoreError) {
-    while start < pending.count, let length = nextCut(isLast: isLast) { try give(length, emit) }
-  }
-
-  /// The length of the next piece, nothing while its end cannot be known.
-  private func nextCut(isLast: Bool) -> Int? {
-    let count = pending.count - start
+  /// The length of a long run's next piece.
+  private mutating func nextCut(_ count: Int, _ isLast: Bool) -> Int? {
     guard isDatabase else {
-      guard isLast || count >= GearChunker.maximum else { return nil }
-      return chunker.cut(in: pending.span.extracting(start..<pending.count), isLast: isLast)
+      var progress = progress
+      defer { self.progress = progress }
+      let rest = window.span.extracting(start..<window.count)
+      return chunker.cut(in: rest, isLast: isLast, after: &progress)
     }
     let length = Int(page - offset % page)
-    return length <= count ? length : nil
-  }
-
-  private mutating func give(_ length: Int, _ emit: Emit) throws(StoreError) {
-    try emit(offset, pending.span.extracting(start..<(start + length)))
-    start += length
-    offset += UInt64(length)
-  }
-
-  /// Moves what is left to the front once the larger part of the buffer is done with.
-  private mutating func compact() {
-    guard start > pending.count / 2 else { return }
-    pending.removeSubrange(..<start)
-    start = 0
+    return length <= count ? length : isLast ? count : nil
   }
 }

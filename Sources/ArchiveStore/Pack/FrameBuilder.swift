@@ -21,6 +21,7 @@ struct FrameBuilder: ~Copyable {
   private var tar: TarWriter
   private var plain: [UInt8] = []
   private var blobs: [PackFrame.Blob] = []
+  private var members = 0
 
   /// Takes the frames' buffers from `buffers`; whoever has used a frame gives its buffer back.
   init(limit: Int, buffers: BufferPool? = nil) throws(StoreError) {
@@ -41,6 +42,7 @@ struct FrameBuilder: ~Copyable {
     do {
       start = try tar.append(member, content: bytes, to: &plain)
     } catch { throw .codec(error, "a pack") }
+    members += 1
     for blob in more {
       blobs.append(PackFrame.Blob(id: blob.id, offset: start + blob.offset, length: blob.length))
     }
@@ -52,8 +54,8 @@ struct FrameBuilder: ~Copyable {
   mutating func finish(withEnd hasEnd: Bool = false) -> PlainFrame? {
     if plain.isEmpty { return nil }
     if hasEnd { TarWriter.appendEnd(to: &plain) }
-    let frame = PlainFrame(bytes: plain, blobs: blobs)
-    plain = []
+    let frame = PlainFrame(bytes: plain, blobs: blobs, members: members)
+    (plain, members) = ([], 0)
     blobs.removeAll(keepingCapacity: true)
     return frame
   }

@@ -2,11 +2,14 @@
 struct PlainFrame: Sendable {
   var bytes: [UInt8]
   var blobs: [PackFrame.Blob]
+  /// How many members there are.
+  var members: Int
 
   /// Takes over the members of another frame, which come behind its own.
   mutating func append(_ other: PlainFrame) {
     let start = bytes.count
     bytes.append(contentsOf: other.bytes)
+    members += other.members
     blobs += other.blobs.map {
       PackFrame.Blob(id: $0.id, offset: start + $0.offset, length: $0.length)
     }

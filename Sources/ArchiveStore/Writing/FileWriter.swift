@@ -3,7 +3,8 @@ internal import SystemIO
 
 /// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
 ///
-/// Holds at most 12 MiB and the portion that is given, however large the file is.
+/// However large the file is, it holds at most the portion that is given and 16 MiB, as a rule half of
+/// that: what is not cut yet, and the pieces that are in no member yet.
 public final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
@@ -11,7 +12,6 @@ public final class FileWriter {
   private var cutter = ContentCutter(isDatabase: false, size: nil)
   private var content = ContentBuilder()
   private var pending = PendingMember()
-  private var pendingBytes: [UInt8] = []
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
 
@@ -45,23 +45,31 @@ public final class FileWriter {
 
   /// Takes the next bytes.
   public func append(_ bytes: Span<UInt8>) throws(StoreError) {
-    let writer = try open()
-    try writer.session.lease.keepAlive()
-    try cutter.append(bytes) { offset, piece throws(StoreError) in
-      try take(piece, at: offset, writer)
-    }
+    try beginPortion()
+    cutter.append(bytes)
+    try takePieces()
   }
 
   /// Takes the next bytes.
   public func append(_ bytes: [UInt8]) throws(StoreError) { try append(bytes.span) }
 
+  /// Takes the next bytes, which `read` appends to the array that it is given, as a rule at most
+  /// 1 MiB; gives how many came. What `read` throws is thrown on, and ends the file.
+  public func append(reading read: (inout [UInt8]) throws -> Void) throws -> Int {
+    try beginPortion()
+    let end = cutter.end
+    try cutter.append(read)
+    let count = Int(cutter.end - end)
+    try takePieces()
+    return count
+  }
+
   /// Takes a hole: zeros that need not be read.
   public func appendHole(length: UInt64) throws(StoreError) {
     let writer = try open()
     if length == 0 { return }
-    try cutter.appendHole(length: length) { offset, piece throws(StoreError) in
-      try take(piece, at: offset, writer)
-    }
+    try takePieces(isLast: true)
+    cutter.skip(hole: length)
     isWhole = false
     try flush(writer)
     try add(.hole(length: length), writer)
@@ -70,7 +78,7 @@ public final class FileWriter {
   /// Gives the content when all bytes have come.
   func finish() throws(StoreError) -> Content {
     let writer = try open()
-    try cutter.finish { offset, piece throws(StoreError) in try take(piece, at: offset, writer) }
+    try takePieces(isLast: true)
     try flush(writer)
     return try content.finish { level, pieces throws(StoreError) in
       try writer.session.storeList(level: level, pieces: pieces)
@@ -95,36 +103,45 @@ public final class FileWriter {
     }
   }
 
-  /// Names a piece, and keeps its bytes if it is new.
-  private func take(
-    _ bytes: Span<UInt8>, at offset: UInt64, _ writer: ContentWriter
-  ) throws(StoreError) {
-    let id = BlobID(kind: .data, digest: Blake2b.hash(bytes))
-    try add(.blob(id.digest, length: UInt64(bytes.count)), writer)
+  /// Moves what is still needed to the window's front once that is the smaller part of it.
+  private func beginPortion() throws(StoreError) {
+    try open().session.lease.keepAlive()
+    let done = pending.start ?? cutter.start
+    guard done > 0, done >= cutter.window.count - done else { return }
+    cutter.drop(first: done)
+    pending.move(by: done)
+  }
+
+  private func takePieces(isLast: Bool = false) throws(StoreError) {
+    let writer = try open()
+    while let cut = cutter.next(isLast: isLast) { try take(cut, writer) }
+  }
+
+  /// Names a piece, and keeps its place if it is new.
+  private func take(_ cut: ContentCutter.Cut, _ writer: ContentWriter) throws(StoreError) {
+    let length = cut.place.count
+    let digest = Blake2b.hash(cutter.window.span.extracting(cut.place))
+    let id = BlobID(kind: .data, digest: digest)
+    try add(.blob(digest, length: UInt64(length)), writer)
     let isRepeat = pending.contains(id)
     if isRepeat {
-      writer.session.known.countKnown(length: bytes.count)
-    } else if !writer.session.known.claim(id, length: bytes.count) {
+      writer.session.known.countKnown(length: length)
+    } else if !writer.session.known.claim(id, length: length) {
       isWhole = false
       return try flush(writer)
     }
-    if pendingBytes.count + bytes.count > (isWhole ? Self.wholeLimit : Self.partLimit) {
+    if pending.length + length > (isWhole ? Self.wholeLimit : Self.partLimit) {
       isWhole = false
       try flush(writer)
     }
     if isRepeat && !isWhole { return try flush(writer) }
-    let start = pendingBytes.count
-    pending.append(id, start..<(start + bytes.count), at: offset)
-    pendingBytes.append(bytes)
+    pending.append(id, cut.place, at: cut.offset)
   }
 
   /// Hands over what is pending: as the whole file, or as parts.
   private func flush(_ writer: ContentWriter) throws(StoreError) {
-    var bytes: [UInt8] = []
-    swap(&bytes, &pendingBytes)
-    try writer.append(pending, of: bytes.span, isWhole: isWhole, path: path, hints: hints)
+    let window = cutter.window
+    try writer.append(pending, of: window.span, isWhole: isWhole, path: path, hints: hints)
     pending.removeAll()
-    bytes.removeAll(keepingCapacity: true)
-    swap(&bytes, &pendingBytes)
   }
 }

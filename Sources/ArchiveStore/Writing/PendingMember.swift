@@ -5,12 +5,14 @@ internal import SystemIO
 struct PendingMember {
   private struct Run {
     let id: BlobID
-    let start: Int
+    var start: Int
     let length: Int
     /// First byte in the file.
     let offset: UInt64
     /// Whether the same bytes came before, in a file that may still become one member.
     let isRepeat: Bool
+
+    var end: Int { start + length }
   }
 
   private var runs: [Run] = []
@@ -30,6 +32,17 @@ struct PendingMember {
         id: id, start: place.lowerBound, length: place.count, offset: offset, isRepeat: isRepeat))
   }
 
+  /// Where in the caller's bytes the first blob lies.
+  var start: Int? { runs.first?.start }
+
+  /// How many bytes there are from the first blob's begin to the last one's end.
+  var length: Int { (runs.last?.end ?? 0) - (runs.first?.start ?? 0) }
+
+  /// Says that the caller's bytes have moved to the front by `distance`.
+  mutating func move(by distance: Int) {
+    for index in runs.indices { runs[index].start -= distance }
+  }
+
   mutating func removeAll() {
     runs.removeAll(keepingCapacity: true)
     if !ids.isEmpty { ids.removeAll(keepingCapacity: true) }
@@ -39,11 +52,11 @@ struct PendingMember {
   func giveWhole(
     of bytes: Span<UInt8>, _ give: (Span<UInt8>, [PackFrame.Blob]) throws(StoreError) -> Void
   ) throws(StoreError) {
-    guard !runs.isEmpty else { return }
+    guard let first = runs.first, let last = runs.last else { return }
     let blobs = runs.lazy.filter { !$0.isRepeat }.map {
-      PackFrame.Blob(id: $0.id, offset: $0.start, length: $0.length)
+      PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
     }
-    try give(bytes, Array(blobs))
+    try give(bytes.extracting(first.start..<last.end), Array(blobs))
   }
 
   /// Gives parts of blobs that follow one another in the file, each of at most `limit` bytes.
@@ -72,6 +85,6 @@ struct PendingMember {
       PackFrame.Blob(id: $0.id, offset: $0.start - first.start, length: $0.length)
     }
     try give(
-      first.offset, bytes.extracting(first.start..<(last.start + last.length)), blobs)
+      first.offset, bytes.extracting(first.start..<last.end), blobs)
   }
 }

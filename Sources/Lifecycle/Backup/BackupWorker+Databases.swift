@@ -111,12 +111,13 @@ extension BackupWorker {
       size: reader.status.size, isDatabase: reader.member == .database,
       permissions: reader.status.permissions, modified: reader.status.modified)
     return try writer.storeFile(logicalPath: path, hints: hints) { content in
-      try reader.read(
-        data: { bytes in
-          try content.append(bytes)
-          run.request.counters.didHandle(bytes: UInt64(bytes.count))
+      try reader.takePieces(
+        take: { range in
+          let count = try content.append { try reader.read(range, appendingTo: &$0) }
+          run.request.counters.didHandle(bytes: UInt64(count))
           try run.requireGoingOn()
           try run.checkpointIfDue()
+          return count
         }, hole: { try content.appendHole(length: $0) })
     }
   }

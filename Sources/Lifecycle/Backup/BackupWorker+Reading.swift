@@ -2,65 +2,43 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// The bytes of a file on their way: one buffer for all files of a thread, of 1 MiB until there is a
-/// larger file that is to be in memory as a whole.
+/// The bytes of a file that is to be in memory as a whole: one buffer for all files of a thread, of
+/// 1 MiB until there is a larger one.
 final class ReadBuffer {
   private var bytes = [UInt8](repeating: 0, count: size)
 
   /// Large enough that a call costs little beside its bytes, small enough to stay in the cache.
   static let size = 1 << 20
 
-  /// Hands on the next bytes of a file, at most a buffer full; gives how many came.
-  ///
-  /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
-  func pass(
-    _ wanted: UInt64, of file: borrowing Descriptor, from offset: UInt64, to content: FileWriter,
-    isPlain: Bool
-  ) throws -> Int {
-    let wanted = Int(min(wanted, UInt64(Self.size)))
-    let isChecked = !isPlain && offset == 0
-    return try Self.pass(&bytes, wanted, of: file, from: offset, to: content, isChecked)
-  }
-
-  private static func pass(
-    _ bytes: inout [UInt8], _ wanted: Int, of file: borrowing Descriptor, from offset: UInt64,
-    to content: FileWriter, _ isChecked: Bool
-  ) throws -> Int {
-    let count = try read(&bytes, wanted, of: file, from: offset, isChecked)
-    try content.append(bytes.span.extracting(0..<count))
-    return count
-  }
-
-  /// Stores a file that is to be in memory as a whole by `store`; gives what that gives.
+  /// Stores a file by `store`; gives what that gives.
   ///
   /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
   func store(
     _ size: UInt64, of file: borrowing Descriptor, isPlain: Bool,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
-    try Self.store(&bytes, Int(size), of: file, !isPlain, store)
+    try Self.store(&bytes, Int(size), of: file, isPlain, store)
   }
 
   private static func store(
-    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isChecked: Bool,
+    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isPlain: Bool,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
     if bytes.count < size {
       bytes = [UInt8](repeating: 0, count: (size + Self.size - 1) / Self.size * Self.size)
     }
-    let count = try read(&bytes, size, of: file, from: 0, isChecked)
-    return try store(bytes.span.extracting(0..<count))
+    let count = try file.read(into: &bytes, from: 0, to: size, at: 0)
+    let content = bytes.span.extracting(0..<count)
+    if !isPlain { try DatabaseFound.check(content) }
+    return try store(content)
   }
+}
 
-  private static func read(
-    _ bytes: inout [UInt8], _ wanted: Int, of file: borrowing Descriptor, from offset: UInt64,
-    _ isChecked: Bool
-  ) throws -> Int {
-    let count = try file.read(into: &bytes, from: 0, to: wanted, at: offset)
-    if isChecked, count >= DatabaseUnit.magic.count, bytes.starts(with: DatabaseUnit.magic) {
-      throw DatabaseFound()
-    }
-    return count
+extension DatabaseFound {
+  /// Throws when a file that begins with these bytes is a database.
+  static func check(_ bytes: Span<UInt8>) throws {
+    let magic = DatabaseUnit.magic
+    if bytes.extracting(first: magic.count).hasSameBytes(as: magic.span) { throw DatabaseFound() }
   }
 }
 
@@ -192,11 +170,17 @@ extension BackupWorker {
   ) throws -> Bool {
     var done: UInt64 = 0
     while done < extent.length {
-      let rest = extent.length - done
+      let wanted = min(extent.length - done, UInt64(ReadBuffer.size))
       let offset = extent.offset + done
-      let count = try buffer.pass(rest, of: file, from: offset, to: content, isPlain: isPlain)
+      let count = try content.append(reading: { window in
+        let start = window.count
+        try file.read(count: Int(wanted), at: offset, appendingTo: &window)
+        if offset == 0 && !isPlain {
+          try DatabaseFound.check(window.span.extracting(start..<window.count))
+        }
+      })
       run.request.counters.didHandle(bytes: UInt64(count))
-      if count < min(rest, UInt64(ReadBuffer.size)) { return false }
+      if count < wanted { return false }
       done += UInt64(count)
       guard done < extent.length else { break }
       try run.requireGoingOn()

@@ -1,0 +1,68 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// Which method a frame is compressed by, and that each can be read again.
+@Suite struct FrameEncoderTests {
+  /// Rows of a table: words that repeat, and values that do not.
+  private static let rows: [UInt8] = {
+    var random = SeededBytes(seed: 61)
+    var bytes: [UInt8] = []
+    while bytes.count < 3 << 20 {
+      bytes += Array("INSERT INTO photos (owner, taken, thumbnail) VALUES ".utf8)
+      bytes += random.bytes(80)
+    }
+    return bytes
+  }()
+
+  private static let text: [UInt8] = {
+    var random = SeededBytes(seed: 62)
+    var bytes: [UInt8] = []
+    while bytes.count < 3 << 20 { bytes += Array("word\(random.bytes(1)[0]) ".utf8) }
+    return bytes
+  }()
+
+  private func encode(_ bytes: [UInt8], members: Int) throws -> [UInt8] {
+    var encoder = try FrameEncoder()
+    let frame = try encoder.encode(PlainFrame(bytes: bytes, blobs: [], members: members))
+    var decompressor = try ZstdDecompressor()
+    #expect(frame.plain == bytes.count)
+    #expect(try decompressor.decompress(frame.stored, limit: bytes.count) == bytes)
+    return frame.stored
+  }
+
+  private func frame(_ bytes: [UInt8], by method: ZstdMethod) throws -> [UInt8] {
+    var compressor = try ZstdCompressor(method)
+    return try compressor.compress(bytes)
+  }
+
+  @Test func aLargeFileOfValuesIsStoredByItsRepeats() throws {
+    let stored = try encode(Self.rows, members: 1)
+    #expect(try stored == frame(Self.rows, by: FrameEncoder.repeats))
+    #expect(stored.count < Self.rows.count * 3 / 4)
+  }
+
+  @Test func manyFilesAndSmallFramesAreNotAsked() throws {
+    #expect(try encode(Self.rows, members: 2) == frame(Self.rows, by: FrameEncoder.usual))
+    let small = Array(Self.rows.prefix(FrameEncoder.largeFrame - 1))
+    #expect(try encode(small, members: 1) == frame(small, by: FrameEncoder.usual))
+  }
+
+  @Test func textIsCodedAndNoiseIsNot() throws {
+    #expect(try encode(Self.text, members: 1) == frame(Self.text, by: FrameEncoder.usual))
+    var random = SeededBytes(seed: 63)
+    let noise = random.bytes(3 << 20)
+    #expect(try encode(noise, members: 1) == frame(noise, by: FrameEncoder.cheapest))
+  }
+
+  /// A frame that comes after another in its memory is the same as alone.
+  @Test func theFrameBeforeLeavesNoTrace() throws {
+    var encoder = try FrameEncoder()
+    for bytes in [Self.rows, Self.text, Self.rows, Array(Self.text.prefix(5000))] {
+      let frame = try encoder.encode(PlainFrame(bytes: bytes, blobs: [], members: 1))
+      #expect(try frame.stored == encode(bytes, members: 1))
+    }
+  }
+}
