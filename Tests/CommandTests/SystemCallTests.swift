@@ -40,9 +40,9 @@ struct SystemCallTests {
       cli,
       [
         "tree", "tree/first", "tree/folder", "tree/folder/second", "repo/leases", "repo/index",
-        "repo/index/\(index)", "repo/snapshots", "repo/condemned", "repo/packs/00",
+        "repo/index/\(index)", "repo/snapshots", "repo/condemned", "repo/packs",
         "repo/repository.json",
-      ])
+      ]) + [(try cli.largestPack() as NSString).deletingLastPathComponent]
     try cli.copy("repo", to: "pristine/repo")
     try cli.copy("home", to: "pristine/home")
     try fault.forEachCall(on: fault.isMadeByTheLoaderToo ? paths : []) { number, strace in
