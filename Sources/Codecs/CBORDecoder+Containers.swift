@@ -9,15 +9,14 @@ extension CBORDecoder {
   /// Whether there is another element in the array that was opened last, which must then be read.
   /// The array is closed when there is none.
   public mutating func nextElement() throws(CodecError) -> Bool {
-    let last = open.count - 1
-    precondition(last >= 0 && !open[last].isMap, "no array is open")
-    precondition(!open[last].owesValue, "the element before has not been read")
-    guard open[last].remaining > 0 else {
-      open.removeLast()
+    precondition(depth > 0 && !top.isMap, "no array is open")
+    precondition(!top.owesValue, "the element before has not been read")
+    guard top.remaining > 0 else {
+      close()
       return false
     }
-    open[last].remaining -= 1
-    open[last].owesValue = true
+    top.remaining -= 1
+    top.owesValue = true
     return true
   }
 
@@ -31,22 +30,21 @@ extension CBORDecoder {
   /// The next key in the map that was opened last, whose value must then be read. The map is closed
   /// when there is none.
   public mutating func nextKey() throws(CodecError) -> Int64? {
-    let last = open.count - 1
-    precondition(last >= 0 && open[last].isMap, "no map is open")
-    precondition(!open[last].owesValue, "the value before has not been read")
-    guard open[last].remaining > 0 else {
-      open.removeLast()
+    precondition(depth > 0 && top.isMap, "no map is open")
+    precondition(!top.owesValue, "the value before has not been read")
+    guard top.remaining > 0 else {
+      close()
       return nil
     }
     let begin = position
     let value = try signed("an integer as key")
     let key = CBORKey(value)
-    if let lastKey = open[last].lastKey, !(lastKey < key) {
+    if let lastKey = top.lastKey, !(lastKey < key) {
       throw failure(lastKey == key ? "a key comes twice" : "keys out of order", at: begin)
     }
-    open[last].lastKey = key
-    open[last].remaining -= 1
-    open[last].owesValue = true
+    top.lastKey = key
+    top.remaining -= 1
+    top.owesValue = true
     return value
   }
 
@@ -54,14 +52,21 @@ extension CBORDecoder {
     _ major: CBORHead.Major, _ expected: String, bytesEach: Int
   ) throws(CodecError) -> Int {
     let begin = position
-    guard open.count < depthLimit else {
+    guard depth < depthLimit else {
       throw failure("more than \(depthLimit) levels deep", .limit)
     }
     let count = try argument(major, expected)
     guard count <= UInt64((end - position) / bytesEach) else {
       throw failure("\(expected) of \(count), more than are left", .truncated, at: begin)
     }
-    open.append(Container(isMap: major == .map, remaining: Int(count)))
+    if depth > 0 { outer.append(top) }
+    top = Container(isMap: major == .map, remaining: Int(count))
+    depth += 1
     return Int(count)
+  }
+
+  private mutating func close() {
+    depth -= 1
+    if depth > 0 { top = outer.removeLast() }
   }
 }

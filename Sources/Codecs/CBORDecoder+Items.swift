@@ -32,6 +32,11 @@ extension CBORDecoder {
     Array(source[try byteRange(limit: limit)])
   }
 
+  /// Reads a byte string of at most `limit` bytes and gives it where it lies.
+  public mutating func slice(limit: Int = .max) throws(CodecError) -> ArraySlice<UInt8> {
+    source[try byteRange(limit: limit)]
+  }
+
   /// Reads a byte string of at most `limit` bytes and gives its place in the decoder's bytes.
   public mutating func byteRange(limit: Int = .max) throws(CodecError) -> Range<Int> {
     willRead()
@@ -46,6 +51,12 @@ extension CBORDecoder {
       throw failure("a digest of \(range.count) bytes", at: begin)
     }
     return digest
+  }
+
+  /// Reads a byte string of at most 32 bytes as a digest; nothing when it has fewer.
+  public mutating func wholeDigest() throws(CodecError) -> Digest? {
+    let range = try byteRange(limit: Digest.byteCount)
+    return Digest(source.span.extracting(range))
   }
 
   /// Reads a text string of at most `limit` bytes, which must be valid UTF-8.
@@ -89,12 +100,12 @@ extension CBORDecoder {
 
   /// Notes that the value that an array or map owes is now read.
   mutating func willRead() {
-    guard !open.isEmpty else {
+    guard depth > 0 else {
       precondition(position == start, "one item only")
       return
     }
-    precondition(open[open.count - 1].owesValue, "a value that was not asked for")
-    open[open.count - 1].owesValue = false
+    precondition(top.owesValue, "a value that was not asked for")
+    top.owesValue = false
   }
 
   mutating func signed(_ expected: String) throws(CodecError) -> Int64 {

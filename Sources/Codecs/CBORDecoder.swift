@@ -22,7 +22,13 @@ public struct CBORDecoder: Sendable {
   let end: Int
   let depthLimit: Int
   var position: Int
-  var open: [Container] = []
+  /// The innermost array or map that is open, where `depth` is not 0: each value is noted in it, so
+  /// it does not lie in the array of the others.
+  var top = Container(isMap: false, remaining: 0)
+  /// Those around it, the outermost first.
+  var outer: [Container] = []
+  /// How many arrays and maps are open.
+  var depth = 0
 
   struct Container: Sendable {
     let isMap: Bool
@@ -81,7 +87,7 @@ public struct CBORDecoder: Sendable {
 
   /// Checks that the item is whole and that nothing follows it.
   public func finish() throws(CodecError) {
-    precondition(open.isEmpty, "an array or map has not been read to its end")
+    precondition(depth == 0, "an array or map has not been read to its end")
     guard position == end else { throw failure("something follows the item") }
   }
 

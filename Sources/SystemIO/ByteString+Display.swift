@@ -4,18 +4,27 @@ extension ByteString: CustomStringConvertible {
   /// line of output nor pass for another.
   public var description: String {
     if bytes.allSatisfy(Self.isPlain) { return String(decoding: bytes, as: UTF8.self) }
-    var text = ""
+    var shown: [UInt8] = []
+    appendShown(to: &shown)
+    return String(decoding: shown, as: UTF8.self)
+  }
+
+  /// Appends the UTF-8 of `description`; what needs no escape is copied as it is.
+  public func appendShown(to buffer: inout [UInt8]) {
     var rest = bytes
     while !rest.isEmpty {
+      let plain = rest.prefix(while: Self.isPlain)
+      buffer.append(contentsOf: plain)
+      rest = rest[plain.endIndex...]
+      guard let first = rest.first else { return }
       if let (scalar, length) = Self.firstScalar(of: rest) {
-        text += Self.shown(scalar)
+        buffer.append(contentsOf: Self.shown(scalar).utf8)
         rest = rest.dropFirst(length)
       } else {
-        text += "\\x" + Self.hex(rest[rest.startIndex])
+        buffer.append(contentsOf: ("\\x" + Self.hex(first)).utf8)
         rest = rest.dropFirst()
       }
     }
-    return text
   }
 
   /// Whether a byte is a printable character of ASCII that stands for itself.

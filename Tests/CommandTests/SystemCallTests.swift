@@ -36,13 +36,14 @@ struct SystemCallTests {
   func aBackup(_ fault: Fault) throws {
     let cli = try Self.prepare()
     let index = try #require(try cli.names(in: "repo/index").first)
-    let paths = Self.paths(
-      cli,
-      [
-        "tree", "tree/first", "tree/folder", "tree/folder/second", "repo/leases", "repo/index",
-        "repo/index/\(index)", "repo/snapshots", "repo/condemned", "repo/packs/00",
-        "repo/repository.json",
-      ])
+    let paths =
+      Self.paths(
+        cli,
+        [
+          "tree", "tree/first", "tree/folder", "tree/folder/second", "repo/leases", "repo/index",
+          "repo/index/\(index)", "repo/snapshots", "repo/condemned", "repo/packs",
+          "repo/repository.json",
+        ]) + [(try cli.largestPack() as NSString).deletingLastPathComponent]
     try cli.copy("repo", to: "pristine/repo")
     try cli.copy("home", to: "pristine/home")
     try fault.forEachCall(on: fault.isMadeByTheLoaderToo ? paths : []) { number, strace in

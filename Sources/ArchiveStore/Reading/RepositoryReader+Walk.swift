@@ -73,20 +73,27 @@ extension RepositoryReader {
   private func nextFinding(
     of stack: inout WalkStack<WalkLevel>
   ) throws(StoreError) -> (ByteString, WalkFinding)? {
-    while var level = stack.leave() {
+    while true {
+      if let (folder, entry) = stack.takeHeld() { return finding(entry, in: folder) }
+      guard var level = stack.leave() else { return nil }
       do throws(StoreError) {
         guard let entry = try next(&level) else { continue }
-        let path = level.path.appending(entry.name)
         stack.add(level)
-        if path.count <= FormatLimit.path { return (path, .entry(entry)) }
-        throw .damaged(
-          level.path.description, "paths below it are longer than \(FormatLimit.path) bytes")
+        return finding(entry, in: level.path)
       } catch {
         guard error.kind == .damaged else { throw error }
         return (level.path, .damage(error))
       }
     }
-    return nil
+  }
+
+  private func finding(
+    _ entry: TreeEntry, in folder: ByteString
+  ) -> (ByteString, WalkFinding) {
+    let path = folder.appending(entry.name)
+    if path.count <= FormatLimit.path { return (path, .entry(entry)) }
+    let reason = "paths below it are longer than \(FormatLimit.path) bytes"
+    return (folder, .damage(.damaged(folder.description, reason)))
   }
 
   /// The next entry of a folder, which is read if it is not held.
@@ -172,6 +179,16 @@ struct WalkStack<Level: WalkHolder> {
 }
 
 extension WalkStack<WalkLevel> {
+  /// The next entry of the innermost folder and that folder's path, where its page is held: most are,
+  /// and the level stays where it is.
+  mutating func takeHeld() -> (folder: ByteString, entry: TreeEntry)? {
+    guard let last = levels.indices.last, let held = levels[last].held,
+      levels[last].entry < held.entries.count
+    else { return nil }
+    levels[last].entry += 1
+    return (levels[last].path, held.entries[levels[last].entry - 1])
+  }
+
   init(_ tree: TreeReference, budget: Int = 32 << 20) {
     self.init(WalkLevel(tree: tree, path: ""), budget: budget)
   }

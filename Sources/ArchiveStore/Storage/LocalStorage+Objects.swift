@@ -54,7 +54,7 @@ extension LocalStorage {
 
   /// Gives the names in a folder.
   public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    try StoreError.wrap { () throws(SystemError) in try self.folder(folder).names() }
+    try StoreError.wrap { () throws(SystemError) in try self.folder(folder).takeNames() }
   }
 
   /// Tells what a file or folder is. A link is neither, so it counts as missing.

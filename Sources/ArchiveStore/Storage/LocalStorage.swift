@@ -72,8 +72,9 @@ public final class LocalStorage: Storage {
 
   /// Opens a folder of the storage, component by component.
   func folder(_ path: ObjectPath) throws(SystemError) -> Folder {
-    var folder = try root.duplicate()
-    for component in path.components { folder = try folder.folder(component) }
+    guard let first = path.components.first else { return try root.duplicate() }
+    var folder = try root.folder(first)
+    for component in path.components.dropFirst() { folder = try folder.folder(component) }
     return folder
   }
 

@@ -120,7 +120,7 @@ enum ContentCoding {
   }
 
   static func digest(_ decoder: inout CBORDecoder) throws(CodecError) -> Digest {
-    guard let digest = Digest(try decoder.bytes(limit: Digest.byteCount)) else {
+    guard let digest = try decoder.wholeDigest() else {
       throw fault("a hash that has not 32 bytes")
     }
     return digest

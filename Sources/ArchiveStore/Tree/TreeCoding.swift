@@ -131,7 +131,7 @@ extension TreeCoding {
       guard try decoder.beginArray() == 2, try decoder.nextElement() else {
         throw ContentCoding.fault("a page in a table is not its last name and its hash")
       }
-      let last = ByteString(try decoder.bytes(limit: 255))
+      let last = ByteString(try decoder.slice(limit: 255))
       _ = try decoder.nextElement()
       let digest = try ContentCoding.digest(&decoder)
       _ = try decoder.nextElement()

@@ -41,7 +41,7 @@ private struct TreeEntryFields {
 
   mutating func read(_ key: Int64, _ decoder: inout CBORDecoder) throws(CodecError) {
     switch key {
-    case Key.name: name = ByteString(try decoder.bytes(limit: 255))
+    case Key.name: name = ByteString(try decoder.slice(limit: 255))
     case Key.type: type = try number(&decoder)
     case Key.permissions: permissions = try decoder.unsigned()
     case Key.owner: owner = try number(&decoder)
@@ -52,12 +52,12 @@ private struct TreeEntryFields {
     case Key.pieces: pieces = try readPieces(&decoder)
     case Key.level: level = try number(&decoder)
     case Key.subtree: subtree = try ContentCoding.digest(&decoder)
-    case Key.target: target = ByteString(try decoder.bytes(limit: FormatLimit.path))
+    case Key.target: target = ByteString(try decoder.slice(limit: FormatLimit.path))
     case Key.major: major = try number(&decoder)
     case Key.minor: minor = try number(&decoder)
     case Key.attributes: attributes = try readAttributes(&decoder)
     case Key.flags: flags = try number(&decoder)
-    case Key.linkGroup: linkGroup = ByteString(try decoder.bytes(limit: FormatLimit.path))
+    case Key.linkGroup: linkGroup = ByteString(try decoder.slice(limit: FormatLimit.path))
     case Key.firstExtension...:
       extensions.append(TreeExtension(key: UInt64(key), value: try decoder.item()))
     default: throw ContentCoding.fault("an entry has the unknown key \(key)")
@@ -86,7 +86,7 @@ private struct TreeEntryFields {
       guard try decoder.beginArray() == 2, try decoder.nextElement() else {
         throw ContentCoding.fault("an attribute is not its name and its value")
       }
-      let name = ByteString(try decoder.bytes(limit: 255))
+      let name = ByteString(try decoder.slice(limit: 255))
       _ = try decoder.nextElement()
       let value: Attribute.Value
       if try decoder.kind() == .bytes {

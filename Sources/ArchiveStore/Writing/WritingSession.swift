@@ -47,9 +47,11 @@ public final class WritingSession: Sendable {
     let storage = repository.storage
     let workers = max(1, workers)
     lease = try Lease(storage)
-    let listing = try RepositoryListing(storage, lease: lease)
+    var started = try RepositoryListing(storage, lease: lease)
     cache?.doubtNotes()
-    let objects = try IndexLoading.load(listing.indexes, from: storage, cache: cache)
+    let objects = try IndexLoading.load(started.indexes, from: storage, cache: cache)
+    try started.finish(storage, indexed: objects.packs)
+    let listing = started
     damagedIndexes = objects.faults.map(\.error)
     self.repository = repository
     self.cache = cache

@@ -16,10 +16,10 @@ struct ListingLine {
     bytes.removeAll(keepingCapacity: true)
     appendMode(of: entry)
     if let names {
-      append(names.user(entry.owner), width: 9, isRight: false)
-      append(names.group(entry.group), width: 9, isRight: false)
+      append(names.user(entry.owner), width: 9)
+      append(names.group(entry.group), width: 9)
     }
-    append(size(of: entry), width: names == nil ? 9 : 12, isRight: true)
+    appendSize(of: entry)
     appendBlanks(2)
     appendTime(of: entry)
     appendBlanks(2)
@@ -39,20 +39,31 @@ struct ListingLine {
     for _ in 0..<count { bytes.append(UInt8(ascii: " ")) }
   }
 
-  private mutating func append(_ text: String, width: Int, isRight: Bool) {
+  private mutating func append(_ text: String, width: Int) {
     appendBlanks(2)
-    let blanks = max(0, width - text.utf8.count)
-    if isRight { appendBlanks(blanks) }
     bytes.append(contentsOf: text.utf8)
-    if !isRight { appendBlanks(blanks) }
+    appendBlanks(max(0, width - text.utf8.count))
   }
 
-  private func size(of entry: TreeEntry) -> String {
+  /// The size, the blanks of its column before it.
+  private mutating func appendSize(of entry: TreeEntry) {
+    appendBlanks(2)
+    let start = bytes.count
     switch entry.node {
-    case .file(let content): names == nil ? Sizes.text(content.size) : "\(content.size)"
-    case .characterDevice(let number), .blockDevice(let number): "\(number.major),\(number.minor)"
-    default: ""
+    case .file(let content) where names == nil: Sizes.append(content.size, to: &bytes)
+    case .file(let content): bytes.append(contentsOf: "\(content.size)".utf8)
+    case .characterDevice(let number), .blockDevice(let number):
+      bytes.append(contentsOf: "\(number.major),\(number.minor)".utf8)
+    default: break
     }
+    let end = bytes.count
+    let blanks = max(0, (names == nil ? 9 : 12) - (end - start))
+    appendBlanks(blanks)
+    guard blanks > 0 else { return }
+    for place in (start..<end).reversed() {
+      bytes[place + blanks] = bytes[place]
+    }
+    for place in start..<(start + blanks) { bytes[place] = UInt8(ascii: " ") }
   }
 
   /// The folders above containers exist in snapshots only, and bear no time.
@@ -66,10 +77,13 @@ struct ListingLine {
   private mutating func appendMode(of entry: TreeEntry) {
     let start = bytes.count
     bytes.append(entry.kindLetter)
-    for (place, letter) in "rwxrwxrwx".utf8.enumerated() {
-      let isSet = entry.permissions & (0o400 >> UInt16(place)) != 0
-      bytes.append(isSet ? letter : UInt8(ascii: "-"))
+    for shift in stride(from: UInt16(6), through: 0, by: -3) {
+      let bits = entry.permissions >> shift
+      bytes.append(UInt8(ascii: bits & 4 != 0 ? "r" : "-"))
+      bytes.append(UInt8(ascii: bits & 2 != 0 ? "w" : "-"))
+      bytes.append(UInt8(ascii: bits & 1 != 0 ? "x" : "-"))
     }
+    if entry.permissions & 0o7000 == 0 { return }
     for (bit, place, letter) in [(UInt16(0o4000), 3, "s"), (0o2000, 6, "s"), (0o1000, 9, "t")]
     where entry.permissions & bit != 0 {
       let lower = letter.utf8.first ?? 0
@@ -99,13 +113,6 @@ struct OwnerNames {
 
   /// The name, or the number where there is none.
   func group(_ id: UInt32) -> String { groups[id] ?? "\(id)" }
-}
-
-extension ByteString {
-  /// Appends the bytes as they are shown to people.
-  fileprivate func appendShown(to buffer: inout [UInt8]) {
-    buffer.append(contentsOf: description.utf8)
-  }
 }
 
 extension TreeEntry {

@@ -6,6 +6,9 @@ enum Sizes {
   /// Bytes in the unit that leaves 1 to 1023 before the point: `1.2 GiB`, `312 MiB`, `17 B`.
   static func text(_ bytes: UInt64) -> String { ByteCount.text(bytes) }
 
+  /// Appends what `text` gives.
+  static func append(_ bytes: UInt64, to text: inout [UInt8]) { ByteCount.append(bytes, to: &text) }
+
   /// A count with a comma between thousands: `41,209`.
   static func count(_ number: Int) -> String {
     let digits = Array(String(number.magnitude))
