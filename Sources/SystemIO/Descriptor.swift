@@ -61,6 +61,19 @@ public struct Descriptor: ~Copyable, Sendable {
     _ = try SystemError.check(.sync, name) { cl_fsync(raw) }
   }
 
+  /// Begins to write a range of the file to the disk, so that a later `sync()` or `syncVolume()` has
+  /// less to do: it waits for nothing and makes nothing durable. Does nothing where the system has no
+  /// such call (sync_file_range(2)).
+  public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
+    do {
+      _ = try SystemError.check(.sync, name) {
+        cl_begin_sync(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+      }
+    } catch {
+      if !error.isUnsupported { throw error }
+    }
+  }
+
   /// Makes everything durable that was written to the file's volume.
   public func syncVolume() throws(SystemError) {
     _ = try SystemError.check(.sync, name) { cl_syncfs(raw) }

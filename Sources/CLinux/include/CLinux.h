@@ -41,6 +41,8 @@ long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
 long cl_advise_sequential(int fd);
+// Begins to write a range of a file to the disk, and does not wait for it.
+long cl_begin_sync(int fd, int64_t from, int64_t count);
 // The status of an open file.
 long cl_stat_open(int fd, struct cl_status *out);
 // The status of a child; a link's own unless it is to be followed.
