@@ -1,21 +1,44 @@
 /// The policy files that are part of the program, as they lie in this folder.
 public enum BuiltinPolicies {
-  /// One file: its name and its bytes.
+  /// One file: its name and its bytes, and what they say at their head.
   public struct File: Sendable {
     public let name: String
     public let bytes: [UInt8]
+    /// The policy's name.
+    public let policy: String
+    /// The word for the layout that it is for, if it is for one.
+    public let layout: String?
+    /// The policies that it extends.
+    public let bases: [String]
+
+    init(_ policy: String, _ bytes: [UInt8], layout: String? = nil, extends bases: [String] = []) {
+      name = "\(policy).yaml"
+      self.bytes = bytes
+      self.policy = policy
+      self.layout = layout
+      self.bases = bases
+    }
   }
 
   /// The policies, the ones that others extend first.
   public static let files: [File] = [
-    File(name: "common.yaml", bytes: PackageResources.common_yaml),
-    File(name: "apple.yaml", bytes: PackageResources.apple_yaml),
-    File(name: "ios.yaml", bytes: PackageResources.ios_yaml),
-    File(name: "flatpak.yaml", bytes: PackageResources.flatpak_yaml),
-    File(name: "macos.yaml", bytes: PackageResources.macos_yaml),
-    File(name: "snap.yaml", bytes: PackageResources.snap_yaml),
-    File(name: "everything.yaml", bytes: PackageResources.everything_yaml),
+    File("common", PackageResources.common_yaml),
+    File("apple", PackageResources.apple_yaml, extends: ["common"]),
+    File(
+      "ios", PackageResources.ios_yaml, layout: "coresimulator", extends: ["common", "apple"]),
+    File("flatpak", PackageResources.flatpak_yaml, layout: "flatpak", extends: ["common"]),
+    File("macos", PackageResources.macos_yaml, layout: "macos", extends: ["common", "apple"]),
+    File("snap", PackageResources.snap_yaml, layout: "snap", extends: ["common"]),
+    File("everything", PackageResources.everything_yaml, layout: "folder"),
   ]
+
+  /// A policy's file and those that it builds upon, in the order of `files`: of a name, or else of the
+  /// layout. None if there is no such policy.
+  public static func files(policy name: String?, layout: String) -> [File] {
+    guard let last = files.first(where: { name == nil ? $0.layout == layout : $0.policy == name })
+    else { return [] }
+    return files.filter { $0.policy == last.policy || last.bases.contains($0.policy) }
+  }
 
   /// The JSON Schema of a policy file, for editors and `policy schema`.
   public static let schema: [UInt8] = PackageResources.policy_schema_json

@@ -19,11 +19,13 @@ struct PolicyChoice: ParsableArguments {
     for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
     orElse earlier: String? = nil
   ) throws -> CompiledPolicy {
-    let library = try PolicyFiles.library(extra: policies.filter(Self.isFile))
+    let named = policies.last { !Self.isFile($0) }
+    let library = try PolicyFiles.library(
+      policy: named ?? earlier, layout: layout, extra: policies.filter(Self.isFile))
     let known = earlier.flatMap { library.policy($0) == nil ? nil : $0 }
     return try library.compile(
       PolicyRequest(
-        policy: policies.last { !Self.isFile($0) } ?? known, layout: layout, osVersion: version,
+        policy: named ?? known, layout: layout, osVersion: version,
         patterns: patterns))
   }
 
