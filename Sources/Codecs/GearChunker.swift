@@ -71,8 +71,8 @@ public struct GearChunker: Sendable {
     _ table: UnsafeBufferPointer<UInt64>, _ progress: inout Progress
   ) -> Int? {
     var (index, hash) = (progress.index, progress.hash)
-    // Four bytes a turn, their numbers added up first: so a hash need not wait for the one before it,
-    // which is 0.42 ns a byte in the place of 0.70.
+    // Four bytes a turn, their numbers added up first: so a hash need not wait for the one before it.
+    // The same loops in C take 0.42 and 0.70 ns a byte.
     while end &- index >= 4 {
       let first = unsafe table[Int(bytes[index])]
       let second = unsafe (first << 1) &+ table[Int(bytes[index &+ 1])]

@@ -5,7 +5,7 @@ public struct ZstdMethod: Hashable, Sendable {
   /// How repeats are looked for, where that is not to be the level's own way.
   public var matcher: Matcher?
   /// Whether what repeats nothing is stored as it is, by the strategy `fast` (levels up to 2, and
-  /// each matcher): where it is noise that saves a third of the time, of decoding half.
+  /// each matcher): where it is noise that saves a third of the time (measured with `wideFast`).
   public var storesLiterals: Bool
 
   /// Describes a method; level 3 is zstd's own choice.
