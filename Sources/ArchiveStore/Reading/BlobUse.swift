@@ -22,7 +22,7 @@ public struct BlobUse: Hashable, Sendable {
 /// A use that was met in its frame.
 public struct DeliveredBlob: Sendable {
   public let use: BlobUse
-  /// Where its bytes lie in the frame; nothing when what lies there is not the blob.
+  /// Where its bytes lie in what is handed over; nothing when what lies there is not the blob.
   public let range: Range<Int>?
 
   /// Makes one.
@@ -34,8 +34,8 @@ public struct DeliveredBlob: Sendable {
 
 /// Who takes blobs, frame by frame; each thread has one of its own.
 public protocol BlobSink: SendableMetatype {
-  /// Takes what is wanted of a decoded frame, sorted by item and then by the place in it. The frame's
-  /// bytes are good for the call only. An error ends the delivery.
+  /// Takes what is wanted of a decoded frame, sorted by item and then by the place in it. The bytes,
+  /// which may be those of other frames, too, are good for the call only. An error ends the delivery.
   func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) throws
 
   /// Is told of uses whose frame cannot be read, or that no index names.

@@ -14,10 +14,10 @@ struct FrameDecoder: ~Copyable {
     }
   }
 
-  /// Reads the frame at a place that an index names, and decodes it into a buffer, of which only the
-  /// room is used again.
+  /// Reads the frame at a place that an index names, and appends its content to a buffer, which is as
+  /// before where that fails.
   mutating func decode(
-    _ place: IndexSet.Found, into frame: inout [UInt8]
+    _ place: IndexSet.Found, appendingTo buffer: inout [UInt8]
   ) throws(StoreError) {
     let path = RepositoryLayout.pack(place.pack)
     let plain = Int(place.frame.plain)
@@ -29,9 +29,8 @@ struct FrameDecoder: ~Copyable {
     swap(&bytes, &self.stored)
     defer { swap(&bytes, &self.stored) }
     try storage.load(path, offset: place.frame.offset, count: stored, into: &bytes)
-    frame.removeAll(keepingCapacity: true)
     do {
-      try decompressor.decompress(bytes.span, limit: plain, appendingTo: &frame)
+      try decompressor.decompress(bytes.span, limit: plain, appendingTo: &buffer)
     } catch { throw .codec(error, "\(path), frame \(place.frameNumber)") }
   }
 }

@@ -85,7 +85,7 @@ public final class RepositoryReader {
     if let error = lostFrames[key] { throw error }
     var frame: [UInt8] = []
     do throws(StoreError) {
-      try decoder.decode(place, into: &frame)
+      try decoder.decode(place, appendingTo: &frame)
     } catch {
       if error.code == .damaged { lostFrames[key] = error }
       throw error

@@ -1,0 +1,119 @@
+import Codecs
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// Blobs that are wanted of many frames, of which a thread decodes and hashes some together.
+@Suite struct DeliveryTests {
+  private let storage: MemoryStorage
+  private let repository: Repository
+  private let blobs: [BlobID: [UInt8]]
+  private let uses: [BlobUse]
+
+  /// Files of half a megabyte, eight to a frame, and each wanted twice.
+  init() throws {
+    storage = MemoryStorage()
+    repository = try Repository.create(in: storage, program: "test")
+    let files = (0..<72).map { number in
+      ("\(number)", [UInt8](repeating: UInt8(number), count: 500_000 + number))
+    }
+    _ = try repository.back(up: files)
+    let named = files.map { (BlobID(kind: .data, digest: Blake2b.hash($0.1)), $0.1) }
+    blobs = Dictionary(uniqueKeysWithValues: named)
+    uses = named.enumerated().flatMap { number, blob in
+      (0..<2).map {
+        BlobUse(
+          digest: blob.0.digest, length: UInt32(blob.1.count), item: UInt32(2 * number + $0),
+          offset: 0)
+      }
+    }
+  }
+
+  /// Everything comes once, with its own bytes.
+  @Test(arguments: [1, 3]) func eachUseIsMetByItsBytes(threads: Int) throws {
+    let taken = try deliver(uses, threads: threads)
+    #expect(Set(taken.met) == Set(uses) && taken.met.count == uses.count)
+    #expect(taken.missed.isEmpty && taken.refused.isEmpty && taken.wrong == 0)
+  }
+
+  /// A frame that cannot be decoded, amid others of its batch, costs what is in it.
+  @Test func aDamagedFrameCostsItsOwn() throws {
+    let reader = try repository.beginReading()
+    let places = try blobs.keys.map { (blob: $0, place: try #require(reader.locate($0))) }
+    let frames = Set(places.map { [$0.place.pack.hex, "\($0.place.frame)"] })
+    #expect(frames.count >= 8, "there are batches of several frames")
+    let hurt = try #require(places.sorted { $0.place < $1.place }.dropFirst(30).first)
+    let found = try #require(reader.index.set.find(hurt.blob))
+    try storage.change(RepositoryLayout.pack(found.pack)) {
+      $0[Int(found.frame.offset) + Int(found.frame.stored) - 1] ^= 1
+    }
+    let lost = Set(
+      blobs.keys.filter { blob in
+        reader.locate(blob).map {
+          ($0.pack, $0.frame) == (hurt.place.pack, hurt.place.frame)
+        } ?? false
+      }.map(\.digest))
+    #expect(lost.count > 1)
+    let taken = try deliver(uses, threads: 1)
+    #expect(Set(taken.missed.map(\.digest)) == lost && taken.missed.count == 2 * lost.count)
+    #expect(Set(taken.met) == Set(uses.filter { !lost.contains($0.digest) }))
+    #expect(taken.wrong == 0 && taken.refused.isEmpty)
+  }
+
+  /// A use that asks for other bytes than the blob has gets none, and the others get theirs.
+  @Test func aUseOfAnotherLengthIsRefused() throws {
+    let odd = BlobUse(digest: uses[9].digest, length: 499_000, item: 999, offset: 0)
+    let taken = try deliver(uses + [odd], threads: 2)
+    #expect(taken.refused == [odd] && taken.wrong == 0)
+    #expect(Set(taken.met) == Set(uses))
+  }
+
+  // MARK: - A sink that looks at all bytes
+
+  private struct Outcome {
+    var met: [BlobUse] = []
+    var refused: [BlobUse] = []
+    var missed: [BlobUse] = []
+    var wrong = 0
+  }
+
+  private final class Shared: Sendable {
+    let blobs: [Digest: [UInt8]]
+    let outcome = Mutex(Outcome())
+
+    init(_ blobs: [BlobID: [UInt8]]) {
+      self.blobs = Dictionary(uniqueKeysWithValues: blobs.map { ($0.key.digest, $0.value) })
+    }
+  }
+
+  private struct Sink: BlobSink {
+    let shared: Shared
+
+    func take(_ delivered: [DeliveredBlob], of frame: [UInt8]) {
+      shared.outcome.withLock { outcome in
+        for blob in delivered {
+          guard let range = blob.range else {
+            outcome.refused.append(blob.use)
+            continue
+          }
+          outcome.met.append(blob.use)
+          if shared.blobs[blob.use.digest] != Array(frame[range]) { outcome.wrong += 1 }
+        }
+      }
+    }
+
+    func miss(_ uses: [BlobUse], _ error: StoreError) {
+      shared.outcome.withLock { $0.missed += uses }
+    }
+  }
+
+  private func deliver(_ uses: [BlobUse], threads: Int) throws -> Outcome {
+    let shared = Shared(blobs)
+    let makeSink = { @Sendable in Sink(shared: shared) }
+    try repository.beginReading().deliver(
+      uses, threads: threads, isStopping: { false }, to: makeSink)
+    return shared.outcome.withLock { $0 }
+  }
+}
