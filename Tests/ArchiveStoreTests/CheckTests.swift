@@ -93,7 +93,7 @@ import Testing
     let packs = IndexSet(try IndexLoading.loadAll(from: storage).objects).findAll(blob).map(\.pack)
     #expect(packs.count == 2)
     for (number, pack) in packs.enumerated() {
-      try storage.change(RepositoryLayout.pack(pack)) { $0[20] ^= 1 }
+      try storage.change(RepositoryLayout.pack(pack)) { $0[0] ^= 1 }
       let found = try Checked(repository, .everything)
       #expect(found.damaged.count == number + 1)
       #expect(found.costs.keys.sorted() == (number == 0 ? [] : ["twice"]))

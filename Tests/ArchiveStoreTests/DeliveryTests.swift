@@ -46,9 +46,7 @@ import Testing
     #expect(frames.count >= 8, "there are batches of several frames")
     let hurt = try #require(places.sorted { $0.place < $1.place }.dropFirst(30).first)
     let found = try #require(reader.index.set.find(hurt.blob))
-    try storage.change(RepositoryLayout.pack(found.pack)) {
-      $0[Int(found.frame.offset) + Int(found.frame.stored) - 1] ^= 1
-    }
+    try storage.change(RepositoryLayout.pack(found.pack)) { $0[Int(found.frame.offset)] ^= 1 }
     let lost = Set(
       blobs.keys.filter { blob in
         reader.locate(blob).map {

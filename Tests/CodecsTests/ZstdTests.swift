@@ -148,6 +148,29 @@ import Testing
     #expect(try decompressor.decompress(frame, limit: 5000) == content)
   }
 
+  /// Who holds the bytes against hashes of their own gets them, and all else is refused as before.
+  @Test func passesAChecksumOverWhereToldTo() throws {
+    var compressor = try ZstdCompressor()
+    var decompressor = try ZstdDecompressor(passesChecksumOver: true)
+    let content = Self.text(50_000)
+    let frame = try compressor.compress(content)
+    for place in 1...4 {
+      var damaged = frame
+      damaged[damaged.count - place] ^= 0x10
+      for frame in [damaged, frame] {
+        #expect(try decompressor.decompress(frame, limit: content.count) == content)
+      }
+    }
+    func kind(_ frame: [UInt8]) -> CodecError.Kind? {
+      failure { () throws(CodecError) in try decompressor.decompress(frame, limit: 1 << 24) }?.kind
+    }
+    #expect(kind(Array(frame.dropLast())) == .truncated)
+    #expect(kind(Array(frame.dropLast(4))) == .truncated)
+    #expect(kind(frame + [0]) == .malformed)
+    let bare = try run(["zstd", "-c", "--no-check", "--stream-size=50000"], input: content).output
+    #expect(kind(bare) == .unsupported)
+  }
+
   @Test(arguments: [UInt64(1), 2, 3])
   func neverGivesOtherContentForDamage(seed: UInt64) throws {
     var random = Seeded(seed)

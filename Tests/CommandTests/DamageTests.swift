@@ -72,7 +72,7 @@ import Testing
     let cli = try Self.make()
     let packs = try cli.packs()
     let trees = try #require(try packs.first { try $0 != cli.largestPack() })
-    try cli.flip(byte: 40, of: trees)
+    try cli.flip(byte: 0, of: trees)
     let outcome = try cli.run("ls latest:folders/tree --recursive --repo repo")
     #expect(outcome.code == 13)
     let restore = try cli.run("restore latest --to back --repo repo")
@@ -91,7 +91,7 @@ import Testing
     // The second backup stores the changed folders' trees, and relies on the first for the other.
     try cli.folder.write("three", at: "tree/beside/three")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
-    for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 40, of: pack) }
+    for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
     let outcome = try cli.run("restore latest:folders/tree --to back --json --repo repo")
     #expect(outcome.code == 13)
     let report = try CommandLine.object(outcome.output)

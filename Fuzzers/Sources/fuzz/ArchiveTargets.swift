@@ -54,9 +54,13 @@ extension Target {
 
   /// A zstd frame.
   @Sendable private static func frame(_ bytes: [UInt8]) {
-    guard var decompressor = try? ZstdDecompressor() else { return }
-    guard let plain = try? decompressor.decompress(bytes, limit: 1 << 20) else { return }
-    require(plain.count <= 1 << 20, "a frame had more bytes than its limit")
+    guard var strict = try? ZstdDecompressor(),
+      var lenient = try? ZstdDecompressor(passesChecksumOver: true)
+    else { return }
+    let plain = try? lenient.decompress(bytes, limit: 1 << 20)
+    require(plain?.count ?? 0 <= 1 << 20, "a frame had more bytes than its limit")
+    guard let checked = try? strict.decompress(bytes, limit: 1 << 20) else { return }
+    require(checked == plain, "a frame's bytes depend on a look at its checksum")
   }
 
   /// The end of a pack.

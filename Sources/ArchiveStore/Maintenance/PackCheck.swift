@@ -83,12 +83,23 @@ struct FrameCheck: ~Copyable {
         frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
     } catch {
       finding.fault = .codec(error, "\(frame.path)")
-      finding.lost = frame.records
+      finding.lost = lost(of: frame)
       return finding
     }
     for record in frame.records where !holds(record) { finding.wrong.append(record) }
     finding.blobs = frame.records.count
     return finding
+  }
+
+  /// What cannot be had from a frame that is damaged: a restore takes what has its hash, whatever the
+  /// frame's checksum says.
+  private mutating func lost(of frame: PackReading.Frame) -> ArraySlice<BlobRecord> {
+    do {
+      var reader = try ZstdDecompressor(passesChecksumOver: true)
+      try reader.decompress(
+        frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
+    } catch { return frame.records }
+    return frame.records.filter { !holds($0) }[...]
   }
 
   private func holds(_ record: BlobRecord) -> Bool {

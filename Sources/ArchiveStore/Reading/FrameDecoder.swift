@@ -1,6 +1,8 @@
 internal import Codecs
 
-/// Reads frames from packs and decodes them.
+/// Reads frames from packs and decodes them, for readers that hold each blob against its hash: a
+/// frame's own checksum proves nothing more to them, and a frame of which a part is damaged gives
+/// them the blobs that are whole.
 struct FrameDecoder: ~Copyable {
   private let storage: any Storage
   private var decompressor: ZstdDecompressor
@@ -10,7 +12,7 @@ struct FrameDecoder: ~Copyable {
   init(_ storage: any Storage) throws(StoreError) {
     self.storage = storage
     decompressor = try StoreError.wrap(coding: "a frame") { () throws(CodecError) in
-      try ZstdDecompressor()
+      try ZstdDecompressor(passesChecksumOver: true)
     }
   }
 

@@ -70,7 +70,8 @@ public final class RepositoryReader {
     guard range.upperBound <= frame.count,
       Blake2b.hash(frame.span.extracting(range)) == blob.digest
     else {
-      throw .damaged("\(blob)", "pack \(place.pack.hex) holds other bytes at its place")
+      throw .damaged(
+        "\(blob)", "\(RepositoryLayout.pack(place.pack)) holds other bytes at its place")
     }
     return (frame, range)
   }

@@ -1,0 +1,126 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// Frames that decode, though a byte of them is another: each blob that has its hash is read, no
+/// other is, and a check of the data names the frame, and the files that are lost, and no others.
+@Suite struct FrameDamageTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+  private let snapshot: StoredSnapshot
+  /// Of what does not compress, so that a byte of a frame is a byte of a file.
+  private let files: [(name: String, bytes: [UInt8])]
+
+  init() throws {
+    var random = SeededBytes(seed: 77)
+    files = (0..<4).map { ("\($0)", random.bytes(20_000)) }
+    repository = try Repository.create(in: storage, program: "test")
+    snapshot = try repository.back(up: files)
+  }
+
+  /// Where the frame with the files lies: all are in one.
+  private func frame() throws -> (path: ObjectPath, range: Range<Int>, blobs: [IndexSet.Found]) {
+    let index = try repository.beginReading().index.set
+    let places = try files.map {
+      try #require(index.find(BlobID(kind: .data, digest: Blake2b.hash($0.bytes))))
+    }
+    let place = places[0]
+    #expect(places.allSatisfy { $0.pack == place.pack && $0.frame.offset == place.frame.offset })
+    let start = Int(place.frame.offset)
+    return (RepositoryLayout.pack(place.pack), start..<start + Int(place.frame.stored), places)
+  }
+
+  /// What of the files can be read, one by one and by a delivery, which must agree.
+  private func readable() throws -> [Bool] {
+    let reader = try repository.beginReading()
+    let delivered = Delivered()
+    let uses = files.enumerated().map { number, file in
+      BlobUse(
+        digest: Blake2b.hash(file.bytes), length: UInt32(file.bytes.count), item: UInt32(number),
+        offset: 0)
+    }
+    try reader.deliver(uses, threads: 1, isStopping: { false }, to: { delivered })
+    let alone = files.map { file in
+      let error = storeError {
+        let bytes = try reader.bytes(at: ByteString(file.name), in: snapshot)
+        #expect(bytes == file.bytes)
+      }
+      #expect(error == nil || error?.kind == .damaged)
+      return error == nil
+    }
+    for (number, file) in files.enumerated() {
+      #expect(delivered.bytes[UInt32(number)] == (alone[number] ? file.bytes : nil))
+    }
+    return alone
+  }
+
+  /// What each item was given.
+  private final class Delivered: BlobSink, @unchecked Sendable {
+    var bytes: [UInt32: [UInt8]] = [:]
+
+    func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
+      for blob in blobs {
+        if let range = blob.range { bytes[blob.use.item] = Array(frame[range]) }
+      }
+    }
+
+    func miss(_ uses: [BlobUse], _ error: StoreError) {}
+  }
+
+  @Test func aChecksumAloneIsFoundAndCostsNothing() throws {
+    let frame = try frame()
+    for place in 1...4 {
+      try storage.change(frame.path) { $0[frame.range.upperBound - place] ^= 0x40 }
+      #expect(try readable() == [true, true, true, true])
+      let found = try Checked(repository, .everything)
+      #expect(found.damaged == ["\(frame.path)"] && found.costs.isEmpty)
+      let isNamed = found.findings.contains {
+        guard case .damage(_, let reason) = $0 else { return false }
+        return reason.contains("frame 0: zstd frame: the content does not match its checksum")
+      }
+      #expect(isNamed, "\(found.findings)")
+      try storage.change(frame.path) { $0[frame.range.upperBound - place] ^= 0x40 }
+    }
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// With the checksum as it was, and with one that fits the wrong bytes.
+  @Test(arguments: [false, true]) func aByteCostsTheFileThatItIsOf(isSealed: Bool) throws {
+    let frame = try frame()
+    let bytes = try storage.load(frame.path, limit: 1 << 24)
+    var decompressor = try ZstdDecompressor(passesChecksumOver: true)
+    for (number, place) in frame.blobs.enumerated() {
+      // The bytes of the file's middle, as they are stored.
+      let middle = Array(files[number].bytes[10_000..<10_016])
+      let stored = try #require(
+        frame.range.first { bytes[$0] == middle[0] && bytes[$0...].starts(with: middle) })
+      var wrong = bytes
+      wrong[stored] ^= 1
+      let plain = try decompressor.decompress(
+        Array(wrong[frame.range]), limit: FormatLimit.frame)
+      #expect(plain[place.offset + 10_000] == middle[0] ^ 1)
+      if isSealed {
+        // The checksum is the low half of the content's XXH64.
+        let sealed = try ZstdCompressor.sealed(plain)
+        wrong.replaceSubrange(frame.range.upperBound - 4..<frame.range.upperBound, with: sealed)
+        var strict = try ZstdDecompressor()
+        #expect(try strict.decompress(Array(wrong[frame.range]), limit: plain.count) == plain)
+      }
+      try storage.change(frame.path) { $0 = wrong }
+      #expect(try readable() == files.indices.map { $0 != number })
+      let found = try Checked(repository, .everything)
+      #expect(found.damaged == ["\(frame.path)"])
+      #expect(found.costs == [ByteString(files[number].name): [snapshot.id]])
+    }
+  }
+}
+
+extension ZstdCompressor {
+  /// The checksum that a frame of some bytes has.
+  fileprivate static func sealed(_ plain: [UInt8]) throws -> ArraySlice<UInt8> {
+    var compressor = try ZstdCompressor()
+    return try compressor.compress(plain).suffix(4)
+  }
+}
