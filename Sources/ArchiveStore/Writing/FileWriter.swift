@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
 ///
-/// However large the file is, it holds at most the portion that is given and 24 MiB, as a rule half of
+/// However large the file is, it holds at most the portion that is given and 28 MiB, as a rule half of
 /// that: what is not cut yet, the pieces that have no name yet, and those that are in no member yet.
 public final class FileWriter {
   private var writer: ContentWriter?
@@ -24,6 +24,8 @@ public final class FileWriter {
   /// Pieces get their names once there are so many, which keeps all lanes of `Blake2b.hash(_:of:)`
   /// busy, or so many bytes of them.
   private static let namedTogether = (pieces: 24, bytes: 8 << 20)
+  /// Bytes beside the portion that is given.
+  static let mostHeld = 28 << 20
 
   init() {}
 
@@ -41,6 +43,9 @@ public final class FileWriter {
   }
 
   func end() { writer = nil }
+
+  /// How many bytes it holds now.
+  var heldBytes: Int { cutter.window.count }
 
   /// Makes sure that no other file is in hand.
   func requireFree(_ path: ByteString) throws(StoreError) {
