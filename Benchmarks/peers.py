@@ -107,9 +107,10 @@ def run(folder, source, profile, program, options):
     raw = folder / "raw.jsonl"
     raw.unlink(missing_ok=True)
     subprocess.run(
-        [sys.executable, str(harness() / "run_peers.py"), "--profile", profile, "--tools",
-         ",".join(TOOLS), "--spec", str(specs), "--ops", "initial,nochange,mutate,list,restore",
-         "--reps", str(options.reps), "--initial-reps", str(options.reps), "--scale",
-         str(options.scale), "--seed", str(options.seed), "--timeout", "3600", "--keep"],
+        [sys.executable, str(programs.PACKAGE / "Benchmarks" / "aside.py"), str(harness()),
+         "--profile", profile, "--tools", ",".join(TOOLS), "--spec", str(specs), "--ops",
+         "initial,nochange,mutate,list,restore", "--reps", str(options.reps), "--initial-reps",
+         str(options.reps), "--scale", str(options.scale), "--seed", str(options.seed), "--timeout",
+         "3600", "--keep"],
         check=True, stdout=sys.stderr, env=os.environ | {"BENCH_DIR": str(folder)})
     return Runs([json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()])

@@ -15,7 +15,12 @@ struct ContentCutter {
   /// until more bytes come.
   struct Cut {
     let offset: UInt64
-    let place: Range<Int>
+    private(set) var place: Range<Int>
+
+    /// Says that the window's bytes have moved to the front by `distance`.
+    mutating func move(by distance: Int) {
+      place = (place.lowerBound - distance)..<(place.upperBound - distance)
+    }
   }
 
   static let wholeLimit = 512 << 10
@@ -52,26 +57,25 @@ struct ContentCutter {
     (size ?? 0) >= largeDatabase ? largePageRun : pageRun
   }
 
-  /// Cuts a run at a file's begin that is whole in memory: as `append` and `finish` do, without a
-  /// copy. Gives where the pieces lie.
-  static func cut(
-    _ bytes: Span<UInt8>, isDatabase: Bool, size: UInt64?,
-    emit: (Range<Int>) throws(StoreError) -> Void
-  ) throws(StoreError) {
+  /// Where the pieces lie of a run at a file's begin that is whole in memory: what `append` and
+  /// `next` give, without a copy.
+  static func pieces(of bytes: Span<UInt8>, isDatabase: Bool, size: UInt64?) -> [Range<Int>] {
     let isLong = bytes.count > wholeLimit
     let isDatabase =
       isLong
       && (isDatabase
         || bytes.extracting(first: databaseMagic.count).hasSameBytes(as: databaseMagic.span))
     let (chunker, page) = (GearChunker(), Int(page(ofSize: size)))
+    var pieces: [Range<Int>] = []
     var start = 0
     while start < bytes.count {
       let rest = bytes.extracting(start..<bytes.count)
       let length = isDatabase ? page : isLong ? chunker.cut(in: rest, isLast: true) : nil
       let end = start + min(length ?? rest.count, rest.count)
-      try emit(start..<end)
+      pieces.append(start..<end)
       start = end
     }
+    return pieces
   }
 
   /// The place in the file behind the last byte that came.

@@ -50,10 +50,10 @@ extension ContentWriter {
     }
     var isWhole = true
     member.removeAll()
-    try ContentCutter.cut(bytes, isDatabase: hints.isDatabase, size: hints.size) {
-      place throws(StoreError) in
-      let id = BlobID(kind: .data, digest: Blake2b.hash(bytes.extracting(place)))
-      try content.append(.blob(id.digest, length: UInt64(place.count)), store: storeList)
+    let places = ContentCutter.pieces(of: bytes, isDatabase: hints.isDatabase, size: hints.size)
+    for (place, digest) in zip(places, Blake2b.hash(places, of: bytes)) {
+      let id = BlobID(kind: .data, digest: digest)
+      try content.append(.blob(digest, length: UInt64(place.count)), store: storeList)
       let isNew = claim(id, length: place.count)
       isWhole = isWhole && isNew
       member.append(id, place, at: UInt64(place.lowerBound), isKnown: !isNew)

@@ -3,14 +3,16 @@ internal import SystemIO
 
 /// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
 ///
-/// However large the file is, it holds at most the portion that is given and 16 MiB, as a rule half of
-/// that: what is not cut yet, and the pieces that are in no member yet.
+/// However large the file is, it holds at most the portion that is given and 28 MiB, as a rule half of
+/// that: what is not cut yet, the pieces that have no name yet, and those that are in no member yet.
 public final class FileWriter {
   private var writer: ContentWriter?
   private var path: ByteString = ""
   private var hints = FileHints()
   private var cutter = ContentCutter(isDatabase: false, size: nil)
   private var content = ContentBuilder()
+  /// Pieces that have no name yet: hashed together they take a part of the time.
+  private var cuts: [ContentCutter.Cut] = []
   private var pending = PendingMember()
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
@@ -19,6 +21,11 @@ public final class FileWriter {
   static let wholeLimit = 8 << 20
   /// Parts hold successive new blobs of at most so many bytes.
   static let partLimit = 4 << 20
+  /// Pieces get their names once there are so many, which keeps all lanes of `Blake2b.hash(_:of:)`
+  /// busy, or so many bytes of them.
+  private static let namedTogether = (pieces: 24, bytes: 8 << 20)
+  /// Bytes beside the portion that is given.
+  static let mostHeld = 28 << 20
 
   init() {}
 
@@ -31,10 +38,14 @@ public final class FileWriter {
     self.hints = hints
     cutter.restart(isDatabase: hints.isDatabase, size: hints.size)
     content = ContentBuilder()
+    cuts.removeAll(keepingCapacity: true)
     isWhole = (hints.size ?? 0) <= UInt64(Self.wholeLimit)
   }
 
   func end() { writer = nil }
+
+  /// How many bytes it holds now.
+  var heldBytes: Int { cutter.window.count }
 
   /// Makes sure that no other file is in hand.
   func requireFree(_ path: ByteString) throws(StoreError) {
@@ -106,21 +117,32 @@ public final class FileWriter {
   /// Moves what is still needed to the window's front once that is the smaller part of it.
   private func beginPortion() throws(StoreError) {
     try open().session.lease.keepAlive()
-    let done = pending.start ?? cutter.start
+    let done = pending.start ?? cuts.first?.place.lowerBound ?? cutter.start
     guard done > 0, done >= cutter.window.count - done else { return }
     cutter.drop(first: done)
+    for index in cuts.indices { cuts[index].move(by: done) }
     pending.move(by: done)
   }
 
+  /// Cuts what has come, and names the pieces once there are enough of them.
   private func takePieces(isLast: Bool = false) throws(StoreError) {
     let writer = try open()
-    while let cut = cutter.next(isLast: isLast) { try take(cut, writer) }
+    while let cut = cutter.next(isLast: isLast) { cuts.append(cut) }
+    guard let first = cuts.first else { return }
+    let isEnough =
+      cuts.count >= Self.namedTogether.pieces
+      || cutter.start - first.place.lowerBound >= Self.namedTogether.bytes
+    guard isLast || isEnough else { return }
+    let digests = Blake2b.hash(cuts.map(\.place), of: cutter.window.span)
+    for (cut, digest) in zip(cuts, digests) { try take(cut, digest, writer) }
+    cuts.removeAll(keepingCapacity: true)
   }
 
-  /// Names a piece, and keeps its place if it is new.
-  private func take(_ cut: ContentCutter.Cut, _ writer: ContentWriter) throws(StoreError) {
+  /// Adds a piece to the content, and keeps its place if it is new.
+  private func take(
+    _ cut: ContentCutter.Cut, _ digest: Digest, _ writer: ContentWriter
+  ) throws(StoreError) {
     let length = cut.place.count
-    let digest = Blake2b.hash(cutter.window.span.extracting(cut.place))
     let id = BlobID(kind: .data, digest: digest)
     try add(.blob(digest, length: UInt64(length)), writer)
     let isRepeat = pending.contains(id)

@@ -1,0 +1,55 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// A large file that comes in portions.
+@Suite struct FileWriterTests {
+  private static let size = 40 << 20
+  private static let portion = 1 << 20
+
+  enum Kind: CaseIterable { case noise, longPieces, database }
+
+  /// Bytes that are cut where their content says so, after 4 MiB, or at pages; none repeats.
+  private func bytes(_ kind: Kind) -> [UInt8] {
+    var random = SeededBytes(seed: 31)
+    if kind == .noise { return random.bytes(Self.size) }
+    var bytes = [UInt8](repeating: 0, count: Self.size)
+    let step = kind == .database ? 16 << 10 : 1 << 20
+    for place in stride(from: 0, to: bytes.count, by: step) {
+      bytes.replaceSubrange(place..<(place + 16), with: random.bytes(16))
+    }
+    if kind == .database {
+      bytes.replaceSubrange(..<16, with: ContentCutter.databaseMagic)
+    }
+    return bytes
+  }
+
+  /// Each piece gets the name that it has by itself, and no more is held than is promised.
+  @Test(arguments: Kind.allCases) func memoryIsBounded(kind: Kind) throws {
+    let bytes = bytes(kind)
+    let repository = try Repository.create(in: MemoryStorage(), program: "test")
+    let session = try repository.beginWriting()
+    var most = 0
+    let content = try session.storeFile(logicalPath: "folders/x/large") { writer in
+      for start in stride(from: 0, to: bytes.count, by: Self.portion) {
+        try writer.append(bytes.span.extracting(start..<(start + Self.portion)))
+        most = max(most, writer.heldBytes)
+      }
+    }
+    print("\(kind): \(most)")
+    #expect(most <= FileWriter.mostHeld + Self.portion)
+    #expect(kind == .database || most > FileWriter.wholeLimit, "pieces wait to be named together")
+    let places = ContentCutter.pieces(
+      of: bytes.span, isDatabase: kind == .database, size: UInt64(bytes.count))
+    #expect(content.level > 0 || content.pieces.count == places.count)
+    let names = places.map { Blake2b.hash(bytes.span.extracting($0)) }
+    let tree = try session.storeTree([TreeEntry(name: "large", node: .file(content))])
+    let snapshot = try session.finish(repository.makeSnapshot(tree))
+    let reader = try repository.beginReading()
+    let missing = names.filter { !reader.index.set.contains(BlobID(kind: .data, digest: $0)) }
+    #expect(missing.isEmpty)
+    #expect(try reader.bytes(at: "large", in: snapshot) == bytes)
+  }
+}
