@@ -10,8 +10,9 @@ extension Blake2b {
     hash(runs, of: bytes, lanes: lanes)
   }
 
-  /// How many runs are hashed at once: as many as the processor has lanes.
-  static let lanes = processorLanes
+  /// How many runs are hashed at once: as many as the processor has lanes, and none by itself where
+  /// the lanes do not give libsodium's digests.
+  static let lanes = trusted(processorLanes, hashInLanes)
 
   /// How many lanes the processor has: 8, 4 or 0.
   static var processorLanes: Int { Int(cb_lanes()) }

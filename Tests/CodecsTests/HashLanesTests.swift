@@ -80,4 +80,26 @@ import Testing
     #expect(Blake2b.countAlone([91, 50, 10, 10, 10, 10]) == 2)
     #expect(Blake2b.countAlone([90, 50, 50, 10]) == 0)
   }
+
+  @Test func lanesThatHashWronglyAreNotUsed() {
+    #expect(Blake2b.lanes == Blake2b.processorLanes, "this processor hashes right")
+    let honest = { (runs: [Range<Int>], bytes: Span<UInt8>) in
+      runs.map { Blake2b.hash(bytes.extracting($0)) }
+    }
+    #expect(Blake2b.trusted(8) { runs, bytes, _ in honest(runs, bytes) } == 8)
+    for liar in 0..<11 {
+      let lanes = Blake2b.trusted(8) { runs, bytes, lanes in
+        #expect(lanes == 8 && runs.count == 11)
+        var digests = honest(runs, bytes)
+        digests[liar] = Blake2b.hash([0])
+        return digests
+      }
+      #expect(lanes == 0)
+    }
+    let none = Blake2b.trusted(0) { _, _, _ in
+      Issue.record("a processor without lanes was asked")
+      return []
+    }
+    #expect(none == 0)
+  }
 }
