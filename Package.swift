@@ -32,8 +32,7 @@ let package = Package(
     .systemLibrary(name: "CSodium", pkgConfig: "libsodium", providers: [.apt(["libsodium-dev"])]),
     .systemLibrary(name: "CYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
     .target(name: "CLinux"),
-    // Optimised in debug builds, too: its loops are vectors, which take ten times as long without.
-    .target(name: "CBlake2b", cSettings: [.unsafeFlags(["-O2"])]),
+    .target(name: "CBlake2b"),
     .target(name: "SystemIO", dependencies: ["CLinux"], swiftSettings: strict),
     .target(
       name: "Codecs", dependencies: ["CArchive", "CBlake2b", "CZstd", "CSodium", "CYAML"],

@@ -2,46 +2,49 @@
 
 #include <string.h>
 
+#ifdef __x86_64__
+
 // The initial values, and the order of the words in each round (RFC 7693, sections 2.6 and 2.7).
 static const uint64_t start[8] = {
     0x6a09e667f3bcc908, 0xbb67ae8584caa73b, 0x3c6ef372fe94f82b, 0xa54ff53a5f1d36f1,
     0x510e527fade682d1, 0x9b05688c2b3e6c1f, 0x1f83d9abfb41bd6b, 0x5be0cd19137e2179};
-static const uint8_t order[12][16] = {{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-                                      {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
-                                      {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
-                                      {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
-                                      {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
-                                      {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
-                                      {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
-                                      {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
-                                      {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
-                                      {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0},
-                                      {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
-                                      {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3}};
+static const uint8_t order[10][16] = {
+    {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15},
+    {14, 10, 4, 8, 9, 15, 13, 6, 1, 12, 0, 2, 11, 7, 5, 3},
+    {11, 8, 12, 0, 5, 2, 15, 13, 10, 14, 3, 6, 7, 1, 9, 4},
+    {7, 9, 3, 1, 13, 12, 11, 14, 2, 6, 5, 10, 4, 0, 15, 8},
+    {9, 0, 5, 7, 2, 4, 10, 15, 14, 1, 11, 12, 6, 8, 3, 13},
+    {2, 12, 6, 10, 0, 11, 8, 3, 4, 13, 7, 5, 15, 14, 1, 9},
+    {12, 5, 1, 15, 14, 13, 4, 10, 0, 7, 6, 3, 9, 2, 8, 11},
+    {13, 11, 7, 14, 12, 1, 3, 9, 5, 0, 15, 4, 8, 6, 2, 10},
+    {6, 15, 14, 9, 11, 3, 0, 8, 12, 2, 13, 7, 1, 4, 10, 5},
+    {10, 2, 8, 4, 7, 6, 1, 5, 15, 11, 9, 14, 3, 12, 13, 0}};
 
-enum { most_lanes = 8 };
+enum { block = 128, most_lanes = 8 };
 
-// An input that is being hashed.
-struct lane {
-  uint64_t h[8];
-  // Bytes taken in, and how many each block adds.
-  uint64_t done, step;
-  // All ones for the block that ends the input.
-  uint64_t last;
-  // What is left of the input, and where blocks are read now: there, or in `tail`.
-  const uint8_t *at, *from;
-  size_t rest, number;
-  uint8_t tail[128];
+// What is hashed in the lanes. Number i of each row is lane i's: so the beginning of a row is a vector.
+struct state {
+  // The state's words: h[w][i] is word w of lane i.
+  uint64_t h[8][most_lanes];
+  // The counter before the next block, in bytes. Of its 128 bits the upper 64 stay zero: no input in
+  // memory is that long.
+  uint64_t taken[most_lanes];
+  // All ones for the block that ends an input.
+  uint64_t last[most_lanes];
+  // Where the next blocks lie.
+  const uint8_t *from[most_lanes];
 };
 
-#define LANES 1
-#define NAME one
-#define TARGET
-#include "lanes.h"
+// An input that has a lane, and how many of its bytes are taken in.
+struct lane {
+  struct cb_input *input;
+  size_t taken;
+  // The block that ends it.
+  uint8_t tail[block];
+};
 
-#if defined(__x86_64__) && defined(__clang__)
 #define LANES 4
-#define NAME avx2
+#define NAME avx2_4
 #define TARGET __attribute__((target("avx2")))
 #include "lanes.h"
 
@@ -55,83 +58,79 @@ struct lane {
 #define TARGET __attribute__((target("avx512f,avx512vl")))
 #include "lanes.h"
 
-int cb_best_set(void) {
+// What the processor has; where less is at work, four lanes take less time than eight.
+static void absorb(int lanes, struct state *state, size_t live, size_t blocks) {
+  if (lanes == 4) return absorb_avx2_4(state, live, blocks);
+  if (live <= 4) return absorb_avx512_4(state, live, blocks);
+  absorb_avx512_8(state, live, blocks);
+}
+
+// Whether the system saves the wide registers is asked, too: both compilers' libraries look at XCR0.
+int cb_lanes(void) {
   __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return CB_AVX512;
-  return __builtin_cpu_supports("avx2") ? CB_AVX2 : CB_ONE_BY_ONE;
+  if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl")) return 8;
+  return __builtin_cpu_supports("avx2") ? 4 : 0;
 }
 
-static size_t width(int set) { return set == CB_AVX512 ? 8 : set == CB_AVX2 ? 4 : 1; }
-
-static void absorb(int set, struct lane *lanes, size_t live, size_t blocks) {
-  if (live == 1) return absorb_one(lanes, live, blocks);
-  if (set == CB_AVX2) return absorb_avx2(lanes, live, blocks);
-  if (live <= 4) return absorb_avx512_4(lanes, live, blocks);
-  absorb_avx512_8(lanes, live, blocks);
-}
-#else
-int cb_best_set(void) { return CB_ONE_BY_ONE; }
-
-static size_t width(int set) { return 1 + 0 * (size_t)set; }
-
-static void absorb(int set, struct lane *lanes, size_t live, size_t blocks) {
-  (void)set;
-  absorb_one(lanes, live, blocks);
-}
-#endif
-
-static void begin(struct lane *lane, const uint8_t *bytes, size_t length, size_t number) {
-  memcpy(lane->h, start, sizeof start);
-  lane->h[0] ^= 0x01010000 ^ 32;
-  lane->done = lane->last = 0;
-  lane->at = bytes;
-  lane->rest = length;
-  lane->number = number;
+// How many blocks are left before the one that ends the input.
+static size_t whole_blocks(const struct lane *lane) {
+  size_t left = lane->input->length - lane->taken;
+  return left ? (left - 1) / block : 0;
 }
 
-// How many blocks come before the one that ends an input.
-static size_t whole_blocks(const struct lane *lane) { return lane->rest ? (lane->rest - 1) / 128 : 0; }
-
-// Sets up what each lane reads of `blocks` blocks. The block that ends an input is filled up with
-// zeros beside it; lanes that are not at their end take one block as well then.
-static void prepare(struct lane *lane) {
-  lane->from = lane->at;
-  lane->step = 128;
-  if (whole_blocks(lane) > 0) return;
-  memset(lane->tail, 0, sizeof lane->tail);
-  if (lane->rest) memcpy(lane->tail, lane->at, lane->rest);
-  lane->from = lane->tail;
-  lane->step = lane->rest;
-  lane->last = ~(uint64_t)0;
+// The block that ends the input: made beside it, so that nothing behind it is read.
+static const uint8_t *last_block(struct lane *lane) {
+  size_t left = lane->input->length - lane->taken;
+  memset(lane->tail, 0, block);
+  if (left) memcpy(lane->tail, lane->input->bytes + lane->taken, left);
+  return lane->tail;
 }
 
-void cb_hash(int set, const uint8_t *bytes, const size_t *offsets, const size_t *lengths,
-             size_t count, uint8_t *digests) {
-  struct lane lanes[most_lanes];
+void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
+  struct state state = {0};
+  struct lane lane[most_lanes];
   size_t live = 0, next = 0;
   for (;;) {
-    for (; live < width(set) && next < count; next++)
-      begin(&lanes[live++], bytes + offsets[next], lengths[next], next);
+    for (; live < (size_t)lanes && next < count; live++, next++) {
+      lane[live] = (struct lane){.input = &inputs[next]};
+      for (int w = 0; w < 8; w++) state.h[w][live] = start[w];
+      state.h[0][live] ^= 0x01010000 ^ sizeof inputs->digest;
+    }
     if (live == 0) return;
+
+    // As many blocks as all lanes have; where one is at its end, a block of each.
     size_t blocks = SIZE_MAX;
     for (size_t i = 0; i < live; i++)
-      if (whole_blocks(&lanes[i]) < blocks) blocks = whole_blocks(&lanes[i]);
-    if (blocks == 0) {
-      blocks = 1;
-      for (size_t i = 0; i < live; i++) prepare(&lanes[i]);
-    } else {
-      for (size_t i = 0; i < live; i++) lanes[i].from = lanes[i].at, lanes[i].step = 128;
+      if (whole_blocks(&lane[i]) < blocks) blocks = whole_blocks(&lane[i]);
+    if (blocks == 0) blocks = 1;
+    for (size_t i = 0; i < live; i++) {
+      int ends = whole_blocks(&lane[i]) == 0;
+      state.from[i] = ends ? last_block(&lane[i]) : lane[i].input->bytes + lane[i].taken;
+      // Whatever its size, the last block brings the counter to the input's length.
+      state.taken[i] = ends ? (uint64_t)lane[i].input->length - block : lane[i].taken;
+      state.last[i] = ends ? UINT64_MAX : 0;
     }
-    absorb(set, lanes, live, blocks);
+    absorb(lanes, &state, live, blocks);
+
+    // The last lane's input moves to a lane that is done, and another one gets the last lane.
     for (size_t i = live; i-- > 0;) {
-      if (lanes[i].last) {
-        // The words are stored with their lowest byte first, as the processors here have them.
-        memcpy(digests + 32 * lanes[i].number, lanes[i].h, 32);
-        if (i != --live) lanes[i] = lanes[live];
-      } else {
-        lanes[i].at += 128 * blocks;
-        lanes[i].rest -= 128 * blocks;
+      if (!state.last[i]) {
+        lane[i].taken += block * blocks;
+        continue;
       }
+      live--;
+      for (int w = 0; w < 4; w++) lane[i].input->digest[w] = state.h[w][i];
+      for (int w = 0; w < 8; w++) state.h[w][i] = state.h[w][live];
+      lane[i] = lane[live];
     }
   }
 }
+
+#else
+int cb_lanes(void) { return 0; }
+
+void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
+  (void)lanes, (void)inputs, (void)count;
+  __builtin_trap();
+}
+#endif

@@ -1,48 +1,61 @@
 internal import CBlake2b
 
 extension Blake2b {
-  /// Which instructions hash several runs of bytes at once; a processor has all below its best.
-  enum Lanes: Int32, CaseIterable {
-    case none, avx2, avx512
-
-    /// The best that this processor has.
-    static let best = Lanes(rawValue: cb_best_set()) ?? .none
-  }
-
   /// The digests of several runs of bytes in memory, each what `hash(_:)` gives of it.
   ///
   /// Together they take a quarter of the time that they take one by one where the processor has
   /// AVX-512, half of it with AVX2: from eight or four runs on, of about the same length. Without
-  /// either it is the same as one by one.
+  /// either it is the same as one by one. Runs may overlap; each must lie within the bytes.
   public static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>) -> [Digest] {
-    guard runs.count > 1, Lanes.best != .none else {
-      return runs.map { hash(bytes.extracting($0)) }
-    }
-    return hash(runs, of: bytes, in: Lanes.best)
+    hash(runs, of: bytes, lanes: lanes)
   }
 
-  static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>, in lanes: Lanes) -> [Digest] {
-    for run in runs { precondition(run.lowerBound >= 0 && run.upperBound <= bytes.count) }
+  /// How many runs are hashed at once: as many as the processor has lanes, and none by itself where
+  /// the lanes do not give libsodium's digests.
+  static let lanes = trusted(processorLanes, hashInLanes)
+
+  /// How many lanes the processor has: 8, 4 or 0.
+  static var processorLanes: Int { Int(cb_lanes()) }
+
+  static func hash(_ runs: [Range<Int>], of bytes: Span<UInt8>, lanes: Int) -> [Digest] {
     // The longest first: else one that comes late is alone in its lane, and the others stand idle.
     let order = runs.indices.sorted { (runs[$1].count, $0) < (runs[$0].count, $1) }
-    let offsets = order.map { runs[$0].lowerBound }
-    let lengths = order.map { runs[$0].count }
-    var words = [UInt64](repeating: 0, count: runs.count * 4)
-    unsafe words.withUnsafeMutableBytes { output in
-      unsafe bytes.withUnsafeBufferPointer { input in
-        // Of no bytes at all there is no address, and none is needed.
-        let base = unsafe input.baseAddress ?? UnsafePointer(bitPattern: 1)
-        let digests = unsafe output.baseAddress?.assumingMemoryBound(to: UInt8.self)
-        unsafe cb_hash(lanes.rawValue, base, offsets, lengths, runs.count, digests)
-      }
-    }
+    let alone = lanes == 0 ? order.count : countAlone(order.map { runs[$0].count })
     var digests = [Digest](repeating: Digest(0, 0, 0, 0), count: runs.count)
-    for (place, run) in order.enumerated() {
-      let first = place * 4
-      digests[run] = Digest(
-        words[first].bigEndian, words[first + 1].bigEndian, words[first + 2].bigEndian,
-        words[first + 3].bigEndian)
+    for run in order[..<alone] { digests[run] = hash(bytes.extracting(runs[run])) }
+    let together = order[alone...]
+    guard !together.isEmpty else { return digests }
+    for (run, digest) in zip(together, hashInLanes(together.map { runs[$0] }, bytes, lanes)) {
+      digests[run] = digest
     }
     return digests
+  }
+
+  /// How many of the lengths, the longest first, are greater than all that follow together: a lane by
+  /// itself is slower than libsodium.
+  static func countAlone(_ lengths: [Int]) -> Int {
+    var rest = lengths.reduce(0, +)
+    return lengths.prefix { length in
+      rest -= length
+      return length > rest
+    }.count
+  }
+
+  /// Hashes all runs in lanes, which take them in their order. The processor must have the lanes.
+  static func hashInLanes(_ runs: [Range<Int>], _ bytes: Span<UInt8>, _ lanes: Int) -> [Digest] {
+    for run in runs { precondition(run.lowerBound >= 0 && run.upperBound <= bytes.count) }
+    return unsafe bytes.withUnsafeBufferPointer { buffer in
+      var inputs = unsafe runs.map { run in
+        unsafe cb_input(
+          bytes: buffer.baseAddress.map { unsafe $0 + run.lowerBound }, length: run.count,
+          digest: (0, 0, 0, 0))
+      }
+      unsafe cb_hash(Int32(lanes), &inputs, inputs.count)
+      return unsafe inputs.map { input in
+        let (word0, word1, word2, word3) = unsafe input.digest
+        return Digest(
+          word0.byteSwapped, word1.byteSwapped, word2.byteSwapped, word3.byteSwapped)
+      }
+    }
   }
 }

@@ -2,31 +2,27 @@ import Testing
 
 @testable import Codecs
 
-/// Hashing several runs at once gives what libsodium gives of each, whatever the instructions.
+/// Hashing several runs at once gives what libsodium, and what others, give of each, whatever the
+/// instructions.
 @Suite struct HashLanesTests {
-  /// What this processor has.
-  private static let sets = Blake2b.Lanes.allCases.filter {
-    $0.rawValue <= Blake2b.Lanes.best.rawValue
-  }
+  /// The numbers of lanes that this processor has instructions for.
+  private static let widths = [4, 8].filter { $0 <= Blake2b.processorLanes }
 
-  private func expectSame(
-    _ runs: [Range<Int>], of bytes: [UInt8], in lanes: Blake2b.Lanes, _ what: String
-  ) {
-    let digests = Blake2b.hash(runs, of: bytes.span, in: lanes)
+  private func expectSame(_ runs: [Range<Int>], of bytes: [UInt8], in lanes: Int) {
+    let digests = Blake2b.hashInLanes(runs, bytes.span, lanes)
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
-    #expect(digests == wanted, "\(lanes): \(what)")
+    #expect(digests == wanted, "\(lanes) lanes: \(runs)")
   }
 
-  @Test(arguments: sets) func eachLengthAroundABlocks(lanes: Blake2b.Lanes) {
+  @Test(arguments: widths) func eachLengthAroundABlocks(lanes: Int) {
     var random = Seeded(21)
     let bytes = random.bytes(700)
     for length in 0...400 {
-      expectSame(
-        [3..<(3 + length), 0..<length, 300..<(300 + length)], of: bytes, in: lanes, "\(length)")
+      expectSame([3..<(3 + length), 0..<length, 300..<(300 + length)], of: bytes, in: lanes)
     }
   }
 
-  @Test(arguments: sets) func eachNumberOfRuns(lanes: Blake2b.Lanes) {
+  @Test(arguments: widths) func eachNumberOfRuns(lanes: Int) {
     var random = Seeded(22)
     let bytes = random.bytes(40_000)
     for count in 0...40 {
@@ -35,30 +31,75 @@ import Testing
         let most = Bool.random(using: &random) ? 300 : 40_000 - start
         return start..<(start + Int.random(in: 0...min(most, 40_000 - start), using: &random))
       }
-      expectSame(runs, of: bytes, in: lanes, "\(count) runs: \(runs)")
+      expectSame(runs, of: bytes, in: lanes)
     }
   }
 
-  @Test(arguments: sets) func oneBitMoreIsAnotherDigest(lanes: Blake2b.Lanes) {
+  @Test(arguments: widths) func longRunsBesideShortOnes(lanes: Int) {
+    var random = Seeded(23)
+    let bytes = random.bytes(3 << 20)
+    let short = (0..<20).map { ($0 * 150)..<($0 * 150 + $0 * 20) }
+    expectSame([1..<(3 << 20)] + short + [0..<(2 << 20)], of: bytes, in: lanes)
+  }
+
+  @Test(arguments: widths) func oneBitMoreIsAnotherDigest(lanes: Int) {
     var bytes = [UInt8](repeating: 0, count: 16 * 384)
     let runs = (0..<16).map { ($0 * 384)..<($0 * 384 + 384) }
-    let before = Blake2b.hash(runs, of: bytes.span, in: lanes)
+    let before = Blake2b.hashInLanes(runs, bytes.span, lanes)
     bytes[5 * 384 + 200] ^= 1
-    let after = Blake2b.hash(runs, of: bytes.span, in: lanes)
+    let after = Blake2b.hashInLanes(runs, bytes.span, lanes)
     #expect(before.indices.filter { before[$0] != after[$0] } == [5])
   }
 
-  @Test func nothingIsThereToHash() {
-    #expect(Blake2b.hash([], of: [UInt8]().span) == [])
-    let nothing = Blake2b.hash([])
-    #expect(Blake2b.hash([0..<0, 0..<0], of: [UInt8]().span) == [nothing, nothing])
+  // MARK: - What is used
+
+  /// Some alone, some together, each at its place.
+  @Test(arguments: [0] + widths) func eachRunHasItsOwnDigest(lanes: Int) {
+    var random = Seeded(24)
+    let bytes = random.bytes(100_000)
+    let short = (0..<25).map { ($0 * 300)..<($0 * 300 + 300 - $0) }
+    for runs in [short, short + [10..<90_000] + short, [0..<0], [5..<99, 0..<0], []] {
+      let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
+      #expect(Blake2b.hash(runs, of: bytes.span, lanes: lanes) == wanted)
+      #expect(Blake2b.hash(runs, of: bytes.span) == wanted)
+    }
   }
 
-  @Test func theProcessorsBestIsWhatIsUsed() {
-    var random = Seeded(23)
-    let bytes = random.bytes(100_000)
-    let runs = (0..<25).map { ($0 * 4_000)..<($0 * 4_000 + 4_000 - $0) }
+  @Test(arguments: [0] + widths) func nothingIsThereToHash(lanes: Int) {
+    let nothing = Blake2b.hash([])
+    #expect(Blake2b.hash([], of: [UInt8]().span, lanes: lanes) == [])
     #expect(
-      Blake2b.hash(runs, of: bytes.span) == runs.map { Blake2b.hash(bytes.span.extracting($0)) })
+      Blake2b.hash([0..<0, 0..<0], of: [UInt8]().span, lanes: lanes) == [nothing, nothing])
+  }
+
+  @Test func whatIsLongerThanAllOthersIsHashedAlone() {
+    #expect(Blake2b.countAlone([]) == 0)
+    #expect(Blake2b.countAlone([7]) == 1)
+    #expect(Blake2b.countAlone([7, 7]) == 0)
+    #expect(Blake2b.countAlone([8, 7]) == 2)
+    #expect(Blake2b.countAlone([91, 50, 10, 10, 10, 10]) == 2)
+    #expect(Blake2b.countAlone([90, 50, 50, 10]) == 0)
+  }
+
+  @Test func lanesThatHashWronglyAreNotUsed() {
+    #expect(Blake2b.lanes == Blake2b.processorLanes, "this processor hashes right")
+    let honest = { (runs: [Range<Int>], bytes: Span<UInt8>) in
+      runs.map { Blake2b.hash(bytes.extracting($0)) }
+    }
+    #expect(Blake2b.trusted(8) { runs, bytes, _ in honest(runs, bytes) } == 8)
+    for liar in 0..<11 {
+      let lanes = Blake2b.trusted(8) { runs, bytes, lanes in
+        #expect(lanes == 8 && runs.count == 11)
+        var digests = honest(runs, bytes)
+        digests[liar] = Blake2b.hash([0])
+        return digests
+      }
+      #expect(lanes == 0)
+    }
+    let none = Blake2b.trusted(0) { _, _, _ in
+      Issue.record("a processor without lanes was asked")
+      return []
+    }
+    #expect(none == 0)
   }
 }

@@ -5,14 +5,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// Which instructions are used.
-enum cb_set { CB_ONE_BY_ONE = 0, CB_AVX2 = 1, CB_AVX512 = 2 };
+// An input, of any length; without bytes it needs no address. The digest is four words, of which each
+// gives its lowest byte first.
+struct cb_input {
+  const uint8_t *bytes;
+  size_t length;
+  uint64_t digest[4];
+};
 
-// The best that this processor has.
-int cb_best_set(void);
+// How many lanes this processor has: 8 (AVX-512), 4 (AVX2), or 0: it cannot use what follows.
+int cb_lanes(void);
 
-// Writes the digest of each of `count` inputs, `lengths[i]` bytes at `bytes + offsets[i]`, to
-// `digests + 32 * i`. Inputs take lanes in their order: give the longest first. The set must be one
-// that the processor has.
-void cb_hash(int set, const uint8_t *bytes, const size_t *offsets, const size_t *lengths,
-             size_t count, uint8_t *digests);
+// Sets the digest of each of `count` inputs. They take lanes in their order: give the longest first.
+// `lanes` is 8 or 4, and at most what the processor has.
+void cb_hash(int lanes, struct cb_input *inputs, size_t count);
