@@ -25,9 +25,9 @@ import sys
 HERE = pathlib.Path(__file__).resolve().parent
 BUILD = [
     "swift", "build", "--package-path", str(HERE), "-c", "release", "--product", "fuzz",
-    # All modules are instrumented; -enable-testing lets the targets see what is internal.
+    # All modules are instrumented, those of C, too; -enable-testing shows the targets what is internal.
     "-Xswiftc", "-sanitize=fuzzer,address", "-Xswiftc", "-enable-testing",
-    "-Xswiftc", "-use-ld=lld",
+    "-Xcc", "-fsanitize=fuzzer-no-link,address", "-Xswiftc", "-use-ld=lld",
 ]
 LIMITS = [
     "-timeout=10", "-rss_limit_mb=1024", "-malloc_limit_mb=512", "-max_len=65536",

@@ -60,7 +60,8 @@ struct Target: Sendable {
   /// Reads bytes, whatever they are.
   let run: @Sendable ([UInt8]) -> Void
 
-  static let all = [Target(name: "canary", run: canary)] + archiveTargets + modelTargets
+  static let all =
+    [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + hashTargets
 
   /// Crashes on some bytes: whoever does not find that finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

@@ -23,6 +23,7 @@ struct Seeds {
       try seeds.writeRepository()
       try seeds.write(StateSeeds.all())
       try seeds.write(ModelSeeds.all(project: seeds.project))
+      try seeds.write(HashRuns.seeds)
       return 0
     } catch {
       print("fuzz: error: cannot make the seeds: \(error)")

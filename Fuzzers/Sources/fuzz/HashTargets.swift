@@ -1,0 +1,59 @@
+@testable import Codecs
+
+extension Target {
+  /// What is hashed.
+  static let hashTargets = [Target(name: "hash-lanes", run: hashLanes)]
+
+  /// Runs of an input in lanes: each number of lanes that the processor has gives what libsodium gives.
+  @Sendable private static func hashLanes(_ bytes: [UInt8]) {
+    let runs = HashRuns.read(bytes)
+    let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
+    for lanes in [4, 8] where lanes <= Blake2b.processorLanes {
+      let digests = Blake2b.hashInLanes(runs, bytes.span, lanes)
+      require(digests == wanted, "\(lanes) lanes give other digests")
+      let sorted = Blake2b.hash(runs, of: bytes.span, lanes: lanes)
+      require(sorted == wanted, "digests of \(lanes) lanes are not at their places")
+    }
+  }
+}
+
+/// Runs of an input that the input itself tells: their number in a byte, then each run's start and
+/// length in two; what is too large begins anew at zero.
+enum HashRuns {
+  private static let most = 40
+
+  static func read(_ bytes: [UInt8]) -> [Range<Int>] {
+    guard let first = bytes.first else { return [] }
+    let count = min(Int(first) % (most + 1), (bytes.count - 1) / 4)
+    return (0..<count).map { number in
+      let start = Int(word(bytes, 1 + 4 * number)) % (bytes.count + 1)
+      let length = Int(word(bytes, 3 + 4 * number)) % (bytes.count - start + 1)
+      return start..<(start + length)
+    }
+  }
+
+  private static func word(_ bytes: [UInt8], _ place: Int) -> UInt16 {
+    LittleEndian.integer(bytes.span, at: place, as: UInt16.self)
+  }
+
+  // MARK: - Seeds
+
+  /// All lanes in use, at blocks' ends and beside them; a long run beside short ones; equal runs.
+  static var seeds: [(target: String, bytes: [UInt8])] {
+    let lengths = [
+      [0, 1, 127, 128, 129, 255, 256, 257, 300, 1000], [2000] + (0..<20).map { 7 * $0 },
+      [Int](repeating: 400, count: 40), [3], [],
+    ]
+    return lengths.map { ("hash-lanes", seed($0)) }
+  }
+
+  private static func seed(_ lengths: [Int]) -> [UInt8] {
+    var bytes = [UInt8(lengths.count)]
+    for (number, length) in lengths.enumerated() {
+      LittleEndian.append(UInt16(number * 13), to: &bytes)
+      LittleEndian.append(UInt16(length), to: &bytes)
+    }
+    let longest = lengths.max() ?? 0
+    return bytes + (0..<(longest + 13 * lengths.count)).map { UInt8(truncatingIfNeeded: $0 &* 31) }
+  }
+}
