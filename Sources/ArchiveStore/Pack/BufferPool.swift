@@ -21,8 +21,15 @@ final class BufferPool: Sendable {
       return buffer
     }
 
-    mutating func keep(_ buffer: [UInt8], _ number: Int) {
-      kept += buffer.capacity
+    /// Keeps a buffer, if need be in the place of buffers of other sizes: what was stored first may
+    /// have needed those, and what is stored now does not.
+    mutating func keep(_ buffer: [UInt8], _ number: Int, atMost capacity: Int) {
+      let room = buffer.capacity
+      for other in buffers.indices.reversed() where other != number {
+        while kept + room > capacity, take(other) != nil {}
+      }
+      guard kept + room <= capacity else { return }
+      kept += room
       buffers[number].append(buffer)
     }
   }
@@ -33,6 +40,9 @@ final class BufferPool: Sendable {
     self.capacity = capacity
     state = Mutex(State(buffers: [[[UInt8]]](repeating: [], count: sizes.count)))
   }
+
+  /// How many bytes the buffers that are not in use have room for.
+  var keptBytes: Int { state.withLock { $0.kept } }
 
   /// An empty buffer with room for so many bytes.
   func take(_ count: Int) -> [UInt8] {
@@ -51,6 +61,6 @@ final class BufferPool: Sendable {
     else { return }
     buffer.removeAll(keepingCapacity: true)
     let empty = buffer
-    state.withLock { if $0.kept + room <= capacity { $0.keep(empty, number) } }
+    state.withLock { $0.keep(empty, number, atMost: capacity) }
   }
 }
