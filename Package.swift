@@ -59,7 +59,8 @@ let package = Package(
     .target(
       name: "ArchiveStore", dependencies: ["Codecs", "RecoverScript", "SystemIO"],
       swiftSettings: common),
-    .target(name: "DatabaseCapture", dependencies: ["SystemIO"], swiftSettings: common),
+    .target(
+      name: "DatabaseCapture", dependencies: ["Codecs", "SystemIO"], swiftSettings: common),
     .target(
       name: "SampleDevice", dependencies: ["SandboxModel", "SystemIO"], swiftSettings: common),
     .target(

@@ -28,7 +28,7 @@ ALLOWED = {
     "BuiltinPolicies": set(),
     "RecoverScript": set(),
     "ArchiveStore": {"Codecs", "RecoverScript", "SystemIO"},
-    "DatabaseCapture": {"SystemIO"},
+    "DatabaseCapture": {"Codecs", "SystemIO"},
     "SampleDevice": {"SandboxModel", "SystemIO"},
     "Lifecycle": {
         "ArchiveStore", "Codecs", "DatabaseCapture", "PolicyEngine", "SandboxModel", "SystemIO",

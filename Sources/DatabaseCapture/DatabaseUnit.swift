@@ -1,3 +1,4 @@
+internal import Codecs
 public import SystemIO
 
 /// A database with its log and its journal, which are captured, restored and decided on together.
@@ -54,11 +55,9 @@ public struct DatabaseUnit: Hashable, Sendable {
     return false
   }
 
-  /// The first bytes of every SQLite database that is not encrypted (fileformat2, section 1.3.1).
-  public static let magic = Array("SQLite format 3\0".utf8)
-
   /// Whether a file begins as a SQLite database does.
   public static func hasMagic(_ file: borrowing Descriptor) throws(SystemError) -> Bool {
-    try file.read(count: magic.count, at: 0) == magic
+    let head = try file.read(count: DatabaseHead.bytes.count, at: 0)
+    return DatabaseHead.begins(head.span)
   }
 }

@@ -63,10 +63,7 @@ struct Failure {
 
   /// A mistake in the words of the command line is wrong usage, one in a file is a failure.
   private static func status(_ error: PolicyError) -> ExitStatus {
-    let isOfCommandLine = error.issues.contains { issue in
-      issue.location.file.hasPrefix("--") || issue.location.file == "command line"
-    }
-    return isOfCommandLine ? .wrongUsage : .failed
+    error.issues.contains { $0.location.isOfCommandLine } ? .wrongUsage : .failed
   }
 
   private static func status(_ kind: LifecycleError.Kind) -> ExitStatus {

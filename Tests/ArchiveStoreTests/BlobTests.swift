@@ -37,7 +37,7 @@ import Testing
     #expect(try cut([]).isEmpty)
     #expect(try cut([7]) == [1])
     #expect(try cut(random.bytes(512 << 10), portion: 1000) == [512 << 10])
-    let magic = ContentCutter.databaseMagic
+    let magic = DatabaseHead.bytes
     #expect(try cut(magic + random.bytes(100_000)) == [100_016])
   }
 
@@ -72,7 +72,7 @@ import Testing
 
   @Test func databasesAreCutAtMultiplesOfPages() throws {
     var random = SeededBytes(seed: 5)
-    let bytes = ContentCutter.databaseMagic + random.bytes(600_000)
+    let bytes = DatabaseHead.bytes + random.bytes(600_000)
     let lengths = try cut(bytes, portion: 77_777)
     #expect(lengths.dropLast().allSatisfy { $0 == 16 << 10 })
     #expect(lengths.last == bytes.count % (16 << 10))

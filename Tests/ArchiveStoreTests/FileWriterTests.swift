@@ -21,7 +21,7 @@ import Testing
       bytes.replaceSubrange(place..<(place + 16), with: random.bytes(16))
     }
     if kind == .database {
-      bytes.replaceSubrange(..<16, with: ContentCutter.databaseMagic)
+      bytes.replaceSubrange(..<16, with: DatabaseHead.bytes)
     }
     return bytes
   }

@@ -37,7 +37,7 @@ import Testing
     }
     files.append(("folders/x/eight", random.bytes(8 << 20)))
     files.append(("folders/x/large", random.bytes(19 << 20)))
-    files.append(("folders/x/base", ContentCutter.databaseMagic + random.bytes(5 << 20)))
+    files.append(("folders/x/base", DatabaseHead.bytes + random.bytes(5 << 20)))
     files.append(("folders/x/text", Array(String(repeating: "words ", count: 1 << 20).utf8)))
     try session.withWriter { writer in
       for file in files { _ = try writer.storeFile(logicalPath: file.path, bytes: file.bytes) }

@@ -30,7 +30,7 @@ import Testing
       ("half", random.bytes(512 << 10)), ("more", random.bytes((512 << 10) + 1)),
       ("eight", random.bytes(8 << 20)), ("large", random.bytes((8 << 20) + 1)),
       ("zeros", [UInt8](repeating: 0, count: 9 << 20)),
-      ("base", ContentCutter.databaseMagic + random.bytes(5 << 20)),
+      ("base", DatabaseHead.bytes + random.bytes(5 << 20)),
       (ByteString([0xff, 0x0a, 0x80]), random.bytes(10)),
     ]
     var entries: [TreeEntry] = []
@@ -110,7 +110,7 @@ import Testing
     var random = SeededBytes(seed: 15)
     var bytes = random.bytes(count)
     if isDatabase && count >= 16 {
-      bytes.replaceSubrange(0..<16, with: ContentCutter.databaseMagic)
+      bytes.replaceSubrange(0..<16, with: DatabaseHead.bytes)
     }
     let hints = FileHints(size: UInt64(count), permissions: 0o640)
     let session = try repository.beginWriting()
@@ -136,7 +136,7 @@ import Testing
     var random = SeededBytes(seed: 16)
     let large = random.bytes(4 << 20)
     let (known, new) = (Array(large.prefix(5 << 19)), random.bytes(1_000_000))
-    let page = ContentCutter.databaseMagic + random.bytes((16 << 10) - 16)
+    let page = DatabaseHead.bytes + random.bytes((16 << 10) - 16)
     let files: [[UInt8]] = [
       large, known, known + new, new + new, page + page + new, new + page, page + new + page + page,
     ]
@@ -205,7 +205,7 @@ import Testing
 
   @Test func aChangeInALargeFileStoresItsPiecesOnly() throws {
     var random = SeededBytes(seed: 14)
-    var bytes = ContentCutter.databaseMagic + random.bytes(20 << 20)
+    var bytes = DatabaseHead.bytes + random.bytes(20 << 20)
     try repository.back(up: [("db", bytes)], sequence: 1)
     for place in [100_000, 5_000_000, 5_000_100, 20_000_000] { bytes[place] ^= 1 }
     let session = try repository.beginWriting()

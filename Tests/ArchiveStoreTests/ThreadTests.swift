@@ -35,7 +35,7 @@ import Testing
     switch number % 150 {
     case 0: return random.bytes(9 << 20)
     case 1: return Array(String(repeating: "text of a log ", count: 400_000).utf8)
-    case 2: return ContentCutter.databaseMagic + random.bytes(3 << 20)
+    case 2: return DatabaseHead.bytes + random.bytes(3 << 20)
     case 3: return []
     default: return random.bytes(random.number(1..<20_000))
     }

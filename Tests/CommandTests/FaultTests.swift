@@ -88,6 +88,29 @@ struct FaultTests {
     for pack in try cli.packs() { try Archive.check(pack) }
   }
 
+  /// A snapshot that is in its place, but whose name the disk refuses to keep, is no success: what
+  /// is said tells that it is there, and the next run makes another one.
+  @Test func aSnapshotWhoseNameIsNotDurableIsAFailure() throws {
+    let cli = try Self.prepare()
+    let before = try cli.snapshots().count
+    let strace = try Strace("fsync", "EIO", "1+", on: [cli.folder.string + "/repo/snapshots"])
+    let outcome = try cli.run(Self.backup, under: strace.command)
+    #expect(try strace.didInject() && outcome.code == 1, "\(outcome.errors)")
+    let made = try cli.snapshots()
+    #expect(made.count == before + 1)
+    let id = try #require(made.last).prefix(8)
+    #expect(
+      outcome.errors.hasPrefix(
+        "sandboxctl: error: cannot make sure that the disk keeps 'snapshot \(id)': input/output"),
+      "\(outcome.errors)")
+    #expect(outcome.errors.contains("sandboxctl: hint: it is there, but"), "\(outcome.errors)")
+    _ = try cli.succeed(Self.backup)
+    #expect(try cli.snapshots().count == before + 2)
+    #expect(try cli.names(in: "repo/leases").isEmpty)
+    _ = try cli.succeed("restore \(id):folders/tree --to new --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "new")
+  }
+
   /// A restore that fails leaves nothing behind, neither the target nor what was made beside it; when
   /// all has its place and only the last flush fails, all is there.
   @Test(arguments: [

@@ -156,6 +156,33 @@ import Testing
     #expect(!all.contains(".sandboxctl"))
   }
 
+  /// A purge that is killed before a twin takes its place leaves it empty beside the note of where it
+  /// was to go: what stands there is as it was, and nothing of ours stays.
+  @Test func aTwinThatNeverTookItsPlaceGoes() throws {
+    let rig = try filled()
+    try rig.put(".sandboxctl/purge/kept", kib: 1)
+    let container = try Folder.open(path: rig.folder.path(rig.data()))
+    let aside = try container.folder(".sandboxctl").folder("purge")
+    try aside.remove("kept")
+    try rig.put("Documents/full/thesis.txt", kib: 64)
+    try container.folder("Documents").createFolder("empty", permissions: 0o751)
+    for (name, origin) in [("0123", "Documents/full"), ("4567", "Documents/empty")] {
+      try aside.createFolder(ByteString(name), permissions: 0o700)
+      try aside.createLink(ByteString(name + ".origin"), to: ByteString(origin))
+    }
+    // One with something in it is no twin, though it cannot be taken back.
+    try rig.put(".sandboxctl/purge/89ab/other.txt", kib: 4)
+    try aside.createLink("89ab.origin", to: "Documents/full")
+    let report = run(try rig.plan())
+    #expect(report.failed.map { $0.path.lastComponent } == ["89ab"])
+    #expect(try Set(aside.names()) == ["89ab", "89ab.origin"])
+    #expect(try rig.files().contains("Documents/full/thesis.txt"))
+    #expect(try container.folder("Documents").status("empty").permissions == 0o751)
+    try aside.removeTree("89ab")
+    #expect(run(try rig.plan()).failed.isEmpty)
+    #expect(try !container.names().contains(".sandboxctl"))
+  }
+
   /// What was moved aside and not looked at any more may be anything: another program may have put
   /// its documents in the place of a cache in that moment.
   @Test func whatAKilledPurgeHadNotLookedAtComesBack() throws {

@@ -158,6 +158,15 @@ import Testing
     }
     #expect(error?.issues.first?.problem == "there is no policy 'g'")
     #expect(error?.issues.first?.expected == "one of f")
+    #expect(error?.hint == "'sandboxctl policy list' shows what each policy is for")
+  }
+
+  @Test func anUnknownNameMayBeOfAFileThatIsBroken() {
+    let library = library(["f.yaml": "policy: f\nschema: 1\n", "g.yaml": "policy: g\nrul"])
+    let error = #expect(throws: PolicyError.self) {
+      try library.compile(PolicyRequest(policy: "h"))
+    }
+    #expect(error?.hint.contains("'sandboxctl policy lint' each mistake") == true)
   }
 
   @Test func patternsOfTheCommandLineAreChecked() {
@@ -167,5 +176,6 @@ import Testing
         PolicyRequest(layout: .flatpak, patterns: [.exclude("a"), .include("b/[")]))
     }
     #expect(error?.issues.first?.location == PolicyLocation(file: "--include", line: 2, column: 3))
+    #expect(error?.hint == "correct --include; sandboxctl-policy(5) has all patterns")
   }
 }

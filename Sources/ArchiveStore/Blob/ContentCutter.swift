@@ -24,7 +24,6 @@ struct ContentCutter {
   }
 
   static let wholeLimit = 512 << 10
-  static let databaseMagic: [UInt8] = Array("SQLite format 3\0".utf8)
   static let pageRun: UInt64 = 16 << 10
   static let largePageRun: UInt64 = 64 << 10
   static let largeDatabase: UInt64 = 8 << 30
@@ -61,10 +60,7 @@ struct ContentCutter {
   /// `next` give, without a copy.
   static func pieces(of bytes: Span<UInt8>, isDatabase: Bool, size: UInt64?) -> [Range<Int>] {
     let isLong = bytes.count > wholeLimit
-    let isDatabase =
-      isLong
-      && (isDatabase
-        || bytes.extracting(first: databaseMagic.count).hasSameBytes(as: databaseMagic.span))
+    let isDatabase = isLong && (isDatabase || DatabaseHead.begins(bytes))
     let (chunker, page) = (GearChunker(), Int(page(ofSize: size)))
     var pieces: [Range<Int>] = []
     var start = 0
@@ -124,9 +120,7 @@ struct ContentCutter {
 
   private mutating func noteMagic() {
     guard offset == 0, !isDatabase else { return }
-    let magic = Self.databaseMagic
-    isDatabase = window.span.extracting(start..<window.count).extracting(first: magic.count)
-      .hasSameBytes(as: magic.span)
+    isDatabase = DatabaseHead.begins(window.span.extracting(start..<window.count))
   }
 
   /// The length of a long run's next piece.

@@ -46,7 +46,7 @@ struct FrameEncoder: ~Copyable {
 
   /// The stored bytes of a frame. They are to be let go of before the next frame, which then takes
   /// their memory.
-  mutating func encode(_ plain: [UInt8], isOneFile: Bool) throws(StoreError) -> [UInt8] {
+  private mutating func encode(_ plain: [UInt8], isOneFile: Bool) throws(StoreError) -> [UInt8] {
     let method = method(of: plain.span, isOneFile: isOneFile)
     var stored: [UInt8] = []
     swap(&stored, &self.stored)

@@ -37,10 +37,27 @@ extension WritingSession {
         let bytes = snapshot.encode()
         let id = Blake2b.hash(bytes)
         try requireReadable(bytes, id)
-        try lease.save(bytes, as: RepositoryLayout.snapshot(id))
+        try save(bytes, id)
         mergeIndexes()
         return StoredSnapshot(id: id, snapshot: snapshot)
       }
+    }
+  }
+
+  /// Saves the snapshot. Where it is in its place and only its name may not be on the disk, which is
+  /// no success, the error says that it is there.
+  private func save(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
+    let path = RepositoryLayout.snapshot(id)
+    do {
+      try lease.save(bytes, as: path)
+    } catch {
+      guard error.cause?.operation == .sync, try repository.storage.status(path) != nil else {
+        throw error
+      }
+      throw StoreError(
+        .system, "make sure that the disk keeps", "snapshot \(id.hex.prefix(8))", error.reason,
+        hint: "it is there, but may be gone after a loss of power: check the system's log, and "
+          + "back up again", cause: error.cause)
     }
   }
 

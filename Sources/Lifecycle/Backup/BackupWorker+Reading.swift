@@ -1,5 +1,5 @@
 internal import ArchiveStore
-internal import DatabaseCapture
+internal import Codecs
 internal import SystemIO
 
 /// The bytes of a file that is to be in memory as a whole: one buffer for all files of a thread, of
@@ -37,8 +37,7 @@ final class ReadBuffer {
 extension DatabaseFound {
   /// Throws when a file that begins with these bytes is a database.
   static func check(_ bytes: Span<UInt8>) throws {
-    let magic = DatabaseUnit.magic
-    if bytes.extracting(first: magic.count).hasSameBytes(as: magic.span) { throw DatabaseFound() }
+    if DatabaseHead.begins(bytes) { throw DatabaseFound() }
   }
 }
 

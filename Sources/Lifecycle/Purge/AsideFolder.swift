@@ -131,7 +131,8 @@ struct AsideFolder: ~Copyable {
   }
 
   /// Moves a folder back that no purge has looked at yet. An empty folder in its place is the twin
-  /// that was left there.
+  /// that was left there; an empty one here, where something stands in its place, is the twin that
+  /// was not put there yet, and goes.
   private static func takeBack(
     _ moved: ByteString, from aside: borrowing Folder, into root: borrowing Folder
   ) throws {
@@ -142,6 +143,7 @@ struct AsideFolder: ~Copyable {
     }
     let ladder = PathLadder(root: try root.duplicate())
     try ladder.withFolder(path.components.dropLast()) { parent throws(SystemError) in
+      if try parent.statusIfPresent(name) != nil, (try? aside.removeFolder(moved)) != nil { return }
       try? parent.removeFolder(name)
       try aside.rename(moved, to: name, in: parent, replacing: false)
     }

@@ -1,3 +1,4 @@
+internal import Codecs
 internal import DatabaseCapture
 internal import SystemIO
 
@@ -11,7 +12,7 @@ enum DatabaseFile {
   static func isDatabase(
     _ name: Span<UInt8>, size: UInt64, in folder: borrowing Folder, _ buffer: inout NameBuffer
   ) -> Bool {
-    let (log, magic) = (companions[0], DatabaseUnit.magic)
+    let (log, magic) = (companions[0], DatabaseHead.bytes)
     buffer.set(name)
     for number in 0..<companions.count {
       let suffix = companions[number]

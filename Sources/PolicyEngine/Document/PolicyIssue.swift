@@ -88,7 +88,13 @@ public struct PolicyError: Error, Sendable, Hashable, CustomStringConvertible {
 
   /// What to do about it.
   public var hint: String {
-    guard let file = issues.first?.location.file else { return "correct the policy" }
-    return "correct \(file); 'sandboxctl policy lint FILE' names every mistake"
+    guard let first = issues.first else { return "correct the policy" }
+    let file = first.location.file
+    if !first.location.isOfCommandLine {
+      return "correct \(file); 'sandboxctl policy lint FILE' names every mistake"
+    }
+    if first.kind != .extends { return "correct \(file); sandboxctl-policy(5) has all patterns" }
+    let list = "'sandboxctl policy list' shows what each policy is for"
+    return issues.count == 1 ? list : list + ", 'sandboxctl policy lint' each mistake in files"
   }
 }

@@ -20,6 +20,12 @@ public struct PolicyLocation: Sendable, Hashable, Comparable, CustomStringConver
     self.init(file: file, line: mark.line, column: mark.column)
   }
 
+  /// What stands for the file of a name or a pattern of the command line that has no option's name.
+  static let commandLine = "command line"
+
+  /// Whether it is no place in a file, but in what the command was called with.
+  public var isOfCommandLine: Bool { file == Self.commandLine || file.hasPrefix("--") }
+
   /// The place as compilers print it, `site.yaml:12:5`.
   public var description: String { "\(file):\(line):\(column)" }
 

@@ -34,7 +34,7 @@ extension PolicyLibrary {
   private func base(for request: PolicyRequest) throws(PolicyError) -> PolicyDocument {
     let name = request.policy ?? request.layout.flatMap { defaultPolicy(for: $0) }
     if let name, let document = policy(name) { return document }
-    let place = PolicyLocation(file: "command line", line: 1, column: 1)
+    let place = PolicyLocation(file: PolicyLocation.commandLine, line: 1, column: 1)
     let problem =
       name.map { "there is no policy '\($0)'" }
       ?? "no policy is for the layout \(request.layout?.rawValue ?? "that is asked for")"
