@@ -2,7 +2,7 @@ extension Blake2b {
   /// The given number of lanes where they give libsodium's digests, else none.
   ///
   /// Blobs are named by what the lanes give, so a processor or a compiler that gets wide instructions
-  /// wrong must not come that far. It is asked once in a process, which takes 7 µs. Nobody is told:
+  /// wrong must not come that far. It is asked once in a process, which takes 10 µs. Nobody is told:
   /// libsodium does the same work in more time.
   static func trusted(
     _ lanes: Int, _ hashInLanes: ([Range<Int>], Span<UInt8>, Int) -> [Digest]
