@@ -1,4 +1,5 @@
 import Codecs
+import Synchronization
 import SystemIO
 import Testing
 
@@ -51,18 +52,20 @@ import Testing
       return error == nil
     }
     for (number, file) in files.enumerated() {
-      #expect(delivered.bytes[UInt32(number)] == (alone[number] ? file.bytes : nil))
+      let bytes = delivered.bytes.withLock { $0[UInt32(number)] }
+      #expect(bytes == (alone[number] ? file.bytes : nil))
     }
     return alone
   }
 
   /// What each item was given.
-  private final class Delivered: BlobSink, @unchecked Sendable {
-    var bytes: [UInt32: [UInt8]] = [:]
+  private final class Delivered: BlobSink, Sendable {
+    let bytes = Mutex<[UInt32: [UInt8]]>([:])
 
     func take(_ blobs: [DeliveredBlob], of frame: [UInt8]) {
       for blob in blobs {
-        if let range = blob.range { bytes[blob.use.item] = Array(frame[range]) }
+        guard let range = blob.range else { continue }
+        bytes.withLock { $0[blob.use.item] = Array(frame[range]) }
       }
     }
 
