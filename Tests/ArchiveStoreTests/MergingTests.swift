@@ -189,6 +189,31 @@ import Testing
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
+  /// Who looks for the right while another gives it back finds the folder without a sign of life, and
+  /// gives it one: that does not keep the folder.
+  @Test(arguments: 1...3) func aRightThatIsSoughtWhileItIsGivenBack(times: Int) throws {
+    let memory = MemoryStorage()
+    _ = try Repository.create(in: memory, program: "test")
+    let storage = WatchedStorage(memory)
+    let (holder, seeker) = (try Lease(storage), try Lease(memory))
+    let right = try #require(try PruneLease(holder))
+    let sought = Atomic<Int>(0)
+    storage.state.withLock { state in
+      state.action = { event in
+        guard event == "remove prune", sought.load(ordering: .relaxed) < times else {
+          return
+        }
+        if case .success(nil) = Result(catching: { try PruneLease(seeker) }) {
+          sought.add(1, ordering: .relaxed)
+        }
+      }
+    }
+    right.release()
+    #expect(sought.load(ordering: .relaxed) == times)
+    #expect(try memory.status(PruneLease.path) == nil)
+    #expect(try PruneLease(seeker) != nil)
+  }
+
   /// Where the right is taken away between, nothing is removed any more.
   @Test func aRightThatIsTakenAway() throws {
     let memory = MemoryStorage()

@@ -88,8 +88,15 @@ struct PruneLease {
     if isOwn == true { Self.remove(Self.path, storage) }
   }
 
+  /// Who found the folder without `alive`, because it is being removed, gives it one (`isStill`): so
+  /// what is not empty yet is emptied again. As many times as programs could be looking at once.
+  private static let attempts = 16
+
   private static func remove(_ folder: ObjectPath, _ storage: any Storage) {
-    for name in (try? storage.list(folder)) ?? [] { try? storage.remove(folder.appending(name)) }
-    try? storage.remove(folder)
+    for _ in 1...attempts {
+      guard let names = try? storage.list(folder) else { return }
+      for name in names { try? storage.remove(folder.appending(name)) }
+      if (try? storage.remove(folder)) != nil { return }
+    }
   }
 }
