@@ -39,7 +39,7 @@ struct state {
 struct lane {
   struct cb_input *input;
   size_t taken;
-  // The block that ends it.
+  // The block that ends it, zero before.
   uint8_t tail[block];
 };
 
@@ -81,7 +81,6 @@ static size_t whole_blocks(const struct lane *lane) {
 // The block that ends the input: made beside it, so that nothing behind it is read.
 static const uint8_t *last_block(struct lane *lane) {
   size_t left = lane->input->length - lane->taken;
-  memset(lane->tail, 0, block);
   if (left) memcpy(lane->tail, lane->input->bytes + lane->taken, left);
   return lane->tail;
 }

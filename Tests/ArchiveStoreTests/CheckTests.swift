@@ -100,20 +100,23 @@ import Testing
     }
   }
 
-  /// An index object that gives blobs other places than the packs' own tables.
-  @Test func anIndexThatLiesIsFound() throws {
+  /// An index object that gives blobs other places than the packs' own tables, behind a frame's end
+  /// among them.
+  @Test(arguments: [1, 1 << 20]) func anIndexThatLiesIsFound(shift: UInt32) throws {
     let object = try #require(try IndexLoading.loadAll(from: storage).objects.first)
     var builder = IndexBuilder()
+    builder.records = (0..<object.blobs).compactMap { object.record($0) }
+    let lying = Set(builder.records.filter { $0.kind == .data }.map { Int($0.pack) })
     for number in 0..<object.packs {
       let pack = object.pack(number)
-      builder.packs.append(
-        .init(
-          id: pack.id, size: pack.size,
-          frames: (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }))
+      let more = lying.contains(number) ? shift : 0
+      let frames = (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }.map {
+        FramePlace(offset: $0.offset, stored: $0.stored, plain: $0.plain + more)
+      }
+      builder.packs.append(.init(id: pack.id, size: pack.size, frames: frames))
     }
-    builder.records = (0..<object.blobs).compactMap { object.record($0) }
     for number in builder.records.indices where builder.records[number].kind == .data {
-      builder.records[number].offset += 1
+      builder.records[number].offset += shift
     }
     let bytes = builder.encode()
     try storage.remove(RepositoryLayout.index(object.id))

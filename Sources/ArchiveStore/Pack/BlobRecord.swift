@@ -60,6 +60,9 @@ struct BlobRecord: Hashable, Sendable {
     return digest == other.digest ? pack < other.pack : digest < other.digest
   }
 
+  /// Its bytes within the frame.
+  var place: Range<Int> { Int(offset)..<(Int(offset) + Int(length)) }
+
   /// Whether the blob lies within a frame of `plain` bytes.
   func fits(in plain: UInt32) -> Bool { UInt64(offset) + UInt64(length) <= UInt64(plain) }
 }

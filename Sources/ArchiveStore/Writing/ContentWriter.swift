@@ -5,8 +5,8 @@ public import SystemIO
 /// compresses these.
 ///
 /// Not for two threads at once, but it may be made on one and used on another. Each writer must
-/// `flush` before the session can finish. Holds about 15 MB once it has stored much, and as much
-/// again while it stores a large file.
+/// `flush` before the session can finish. Holds about 15 MB once it has stored much, and what a
+/// `FileWriter` holds while it stores a large file.
 public final class ContentWriter {
   let session: WritingSession
   private var builder: FrameBuilder
