@@ -141,6 +141,24 @@ struct FaultTests {
     try TreeComparison.expectSame(cli.folder, "tree", "target/back")
   }
 
+  /// A second thread brings what is restored to the disk while it is written, where it is much.
+  @Test(arguments: [(1, 1), (136, 2)])
+  func aRestoreOfMuchIsSyncedMeanwhile(files: Int, threads: Int) throws {
+    let cli = try CommandLine()
+    for number in 1...files {
+      let bytes = [UInt8](repeating: UInt8(number), count: 512 << 10)
+      try cli.folder.write(bytes, at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(Self.backup)
+    let strace = try Strace(recording: "syncfs")
+    let outcome = try cli.run(
+      "restore latest:folders/tree --to back --repo repo", under: strace.command)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try strace.recorded().count { $0.number == 1 } == threads)
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
+
   /// A file on a bad sector is named; everything else is stored.
   @Test func aFileWhoseDiskFailsIsLeftOut() throws {
     let cli = try Self.prepare()

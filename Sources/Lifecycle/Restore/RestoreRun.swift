@@ -38,6 +38,9 @@ final class RestoreRun: Sendable {
     TreeCursor(tree, root: try staged.duplicate(), limit: openFolders)
   }
 
+  /// Has the volume written to the disk.
+  func syncStaged() throws(SystemError) { try staged.syncVolume() }
+
   /// A cursor in the folder that the restore works in.
   func targetCursor() throws(SystemError) -> TreeCursor {
     TreeCursor(tree, root: try root.duplicate(), limit: openFolders)

@@ -4,10 +4,12 @@ internal import SystemIO
 /// Writes blobs to files in the staging folder: one thread's.
 final class StagedFileSink: BlobSink {
   private let run: RestoreRun
+  private let early: EarlySync?
   private var cursor: TreeCursor
 
-  init(_ run: RestoreRun) throws(SystemError) {
+  init(_ run: RestoreRun, _ early: EarlySync? = nil) throws(SystemError) {
     self.run = run
+    self.early = early
     cursor = try run.cursor()
   }
 
@@ -33,7 +35,8 @@ final class StagedFileSink: BlobSink {
     run.findings.miss(missing.map(\.use))
     let blobs = missing.isEmpty ? blobs : blobs.filter { $0.range != nil }
     if blobs.isEmpty { return }
-    run.counters.didHandle(bytes: blobs.reduce(0) { $0 + UInt64($1.use.length) })
+    let bytes = blobs.reduce(0) { $0 + UInt64($1.use.length) }
+    run.counters.didHandle(bytes: bytes)
     if run.isSimple(number) { run.counters.didHandle(files: 1) }
     if run.findings.isUnmade(number) { return }
     do throws(SystemError) {
@@ -45,6 +48,7 @@ final class StagedFileSink: BlobSink {
     } catch {
       try run.note(number, error)
     }
+    early?.note(Int(bytes))
   }
 
   /// Makes a whole file that has one blob.
@@ -81,9 +85,8 @@ final class StagedFileSink: BlobSink {
     }
   }
 
-  /// Bytes written in one call from which on the disk begins with them at once: else it would stand
-  /// idle until the volume is synced, and the threads after that. To begin with smaller ones, too,
-  /// gained nothing.
+  /// Bytes written in one call from which on the disk begins with them at once. To begin with smaller
+  /// ones gained nothing: they are brought there together (`EarlySync`).
   private static let earlyBytes = 1 << 20
 
   /// Writes blobs to their places, those that follow one another here and there in one call; gives

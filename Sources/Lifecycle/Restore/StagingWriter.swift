@@ -82,12 +82,21 @@ struct StagingWriter: ~Copyable {
   private mutating func deliver(_ uses: [BlobUse]) throws {
     if uses.isEmpty { return }
     let run = run
+    let early = try earlySync(for: uses)
     try reader.deliver(uses, threads: threads, isStopping: isStopping) {
-      try StagedFileSink(run)
+      try StagedFileSink(run, early)
     }
     try checkStop()
+    try early?.finish()
     let missing = run.findings.takeMissing()
     if !missing.isEmpty { try deliverMissing(missing) }
+  }
+
+  /// Nothing for so few bytes that the disk has them soon.
+  private func earlySync(for uses: [BlobUse]) throws(SystemError) -> EarlySync? {
+    guard uses.reduce(0, { $0 + Int($1.length) }) >= EarlySync.portion else { return nil }
+    let run = run
+    return try EarlySync { () throws(SystemError) in try run.syncStaged() }
   }
 
   /// Looks for what was not at its place once more: another program may have moved it, or another

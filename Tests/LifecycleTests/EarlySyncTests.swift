@@ -1,0 +1,64 @@
+import Dispatch
+import Synchronization
+import SystemIO
+import Testing
+
+@testable import Lifecycle
+
+/// What is restored goes to the disk while more is written.
+@Suite struct EarlySyncTests {
+  /// A sync that goes on until it is let go.
+  private final class Gate: Sendable {
+    let begins = DispatchSemaphore(value: 0)
+    let mayEnd = DispatchSemaphore(value: 0)
+    private let passed = Atomic<Int>(0)
+
+    var count: Int { passed.load(ordering: .relaxed) }
+
+    func pass() {
+      begins.signal()
+      mayEnd.wait()
+      passed.add(1, ordering: .relaxed)
+    }
+  }
+
+  @Test func eachPortionBeginsOneAtATime() throws {
+    let gate = Gate()
+    let early = try EarlySync { gate.pass() }
+    early.note(EarlySync.portion - 1)
+    early.note(1)
+    gate.begins.wait()
+    // While one goes on none begins, however much is written.
+    early.note(3 * EarlySync.portion)
+    early.note(EarlySync.portion)
+    gate.mayEnd.signal()
+    // What was written meanwhile begins the next as soon as that one has ended: each try gives it time.
+    var tries = 0
+    while gate.begins.wait(timeout: .now() + .milliseconds(10)) == .timedOut, tries < 3000 {
+      early.note(1)
+      tries += 1
+    }
+    gate.mayEnd.signal()
+    try early.finish()
+    #expect(gate.count == 2)
+  }
+
+  @Test func lessThanAPortionBeginsNone() throws {
+    let gate = Gate()
+    gate.mayEnd.signal()
+    let early = try EarlySync { gate.pass() }
+    for _ in 1..<8 { early.note(EarlySync.portion / 8) }
+    try early.finish()
+    #expect(gate.count == 0)
+  }
+
+  /// The disk may not tell of an error twice.
+  @Test func aFailureIsThrownAtTheEnd() throws {
+    let early = try EarlySync { () throws(SystemError) in
+      throw SystemError(.sync, "staged", number: 5)
+    }
+    early.note(EarlySync.portion)
+    let error = #expect(throws: SystemError.self) { try early.finish() }
+    #expect(error?.number == 5)
+  }
+}
