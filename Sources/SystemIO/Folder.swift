@@ -44,7 +44,8 @@ public struct Folder: ~Copyable, Sendable {
     }
   }
 
-  /// A second handle on the same folder.
+  /// A second handle on the same folder, opened anew: each is told of the volume's errors for itself
+  /// (syncfs(2)).
   public func duplicate() throws(SystemError) -> Folder {
     let raw = try SystemError.check(.open, path) {
       unsafe cl_open(self.raw, ".", O_RDONLY | O_DIRECTORY, 0)

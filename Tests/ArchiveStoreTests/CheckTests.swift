@@ -102,14 +102,15 @@ import Testing
 
   /// An index object that gives blobs other places than the packs' own tables, behind a frame's end
   /// among them.
-  @Test(arguments: [1, 1 << 20]) func anIndexThatLiesIsFound(shift: UInt32) throws {
+  @Test(arguments: [(1, 0), (1 << 20, 1 << 20)] as [(UInt32, UInt32)])
+  func anIndexThatLiesIsFound(shift: UInt32, more: UInt32) throws {
     let object = try #require(try IndexLoading.loadAll(from: storage).objects.first)
     var builder = IndexBuilder()
     builder.records = (0..<object.blobs).compactMap { object.record($0) }
     let lying = Set(builder.records.filter { $0.kind == .data }.map { Int($0.pack) })
     for number in 0..<object.packs {
       let pack = object.pack(number)
-      let more = lying.contains(number) ? shift : 0
+      let more = lying.contains(number) ? more : 0
       let frames = (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }.map {
         FramePlace(offset: $0.offset, stored: $0.stored, plain: $0.plain + more)
       }

@@ -214,6 +214,39 @@ import Testing
     #expect(try PruneLease(seeker) != nil)
   }
 
+  /// The folder goes, the one who gives the right back does not hear of it, and another takes the right:
+  /// that one keeps it.
+  @Test func aRightThatAnotherHasByNowIsNotRemoved() throws {
+    let memory = MemoryStorage()
+    _ = try Repository.create(in: memory, program: "test")
+    let storage = WatchedStorage(memory)
+    let (holder, other) = (try Lease(storage), try Lease(memory))
+    let right = try #require(try PruneLease(holder))
+    let taken = Mutex<PruneLease?>(nil)
+    storage.state.withLock { state in
+      state.action = { event in
+        guard event == "remove prune", taken.withLock({ $0 == nil }) else { return }
+        try? memory.remove(PruneLease.path)
+        taken.withLock { $0 = try? PruneLease(other) }
+      }
+    }
+    right.release()
+    let next = try #require(taken.withLock { $0 })
+    #expect(try next.isHeld())
+  }
+
+  /// What cannot be marked as one's own is given back at once.
+  @Test(arguments: [2, 3]) func aRightThatCannotBeMarked(call: Int) throws {
+    let memory = MemoryStorage()
+    _ = try Repository.create(in: memory, program: "test")
+    let storage = WatchedStorage(memory)
+    let lease = try Lease(storage)
+    storage.fail(at: call)
+    #expect(throws: StoreError.self) { _ = try PruneLease(lease) }
+    #expect(storage.hasFailed)
+    #expect(try memory.status(PruneLease.path) == nil)
+  }
+
   /// Where the right is taken away between, nothing is removed any more.
   @Test func aRightThatIsTakenAway() throws {
     let memory = MemoryStorage()

@@ -141,7 +141,8 @@ struct FaultTests {
     try TreeComparison.expectSame(cli.folder, "tree", "target/back")
   }
 
-  /// A second thread brings what is restored to the disk while it is written, where it is much.
+  /// A thread of its own brings what is restored to the disk while it is written, where it is much:
+  /// 68 MiB are more than the 64 from which on it does.
   @Test(arguments: [(1, 1), (136, 2)])
   func aRestoreOfMuchIsSyncedMeanwhile(files: Int, threads: Int) throws {
     let cli = try CommandLine()

@@ -30,6 +30,29 @@ import Testing
     #expect(report.failed.map(\.path) == ["file"])
   }
 
+  /// Of much that is small the disk has a part before the volume is synced: what it could not take then
+  /// is not asked for again, and ends the restore.
+  @Test func muchThatIsSmallIsBegunBeforeTheVolumeIsSynced() throws {
+    let rig = try Rig(inMemory: true)
+    for number in 1...136 {
+      let bytes = [UInt8](repeating: UInt8(number), count: 512 << 10)
+      try rig.folder.write(bytes, at: ByteString("tree/\(number)"))
+    }
+    let report = try rig.backup()
+    let reader = try rig.repository.beginReading()
+    let plan = try RestorePlan.make(
+      try #require(report.snapshot), path: "folders/tree", to: rig.folder.path("back"),
+      from: reader)
+    let faults = Faults.Plan(failing: [.sync], at: 1, number: Self.inputOutput)
+    let error = #expect(throws: LifecycleError.self) {
+      try Faults.inject(faults) { try RestoreOperation(plan, from: reader, threads: 2).run() }
+    }
+    // The last time that it is asked for all goes well: it is the first failure that is told.
+    #expect(faults.hasFired && faults.count == 1)
+    #expect(error?.description.contains("input/output") == true, "\(error as Any)")
+    #expect(throws: SystemError.self) { _ = try Folder.open(path: rig.folder.path("back")) }
+  }
+
   /// A small one waits for the volume, without which nothing is restored.
   @Test func aSmallFileWaitsForTheVolume() throws {
     #expect(throws: LifecycleError.self) { try restore(bytes: 300_000) }

@@ -5,7 +5,7 @@ internal import SystemIO
 /// Holds one pack against its id, its own tables, its blobs' hashes and what the index says of it.
 ///
 /// Any number of threads may work on it at once: each takes the next frame for itself. Only reading
-/// it and the hash of the whole pack, the smaller part of the work, go on one at a time.
+/// it and the hash of the whole pack go on one at a time.
 final class PackCheck: Sendable {
   /// What was found in a pack.
   struct Verdict: Sendable {
@@ -86,7 +86,7 @@ struct FrameCheck: ~Copyable {
       finding.lost = lost(of: frame)
       return finding
     }
-    finding.wrong = missed(frame.records)
+    finding.wrong = missed(of: frame)
     finding.blobs = frame.records.count
     return finding
   }
@@ -99,18 +99,22 @@ struct FrameCheck: ~Copyable {
       try reader.decompress(
         frame.stored.span, limit: Int(frame.place.plain), appendingTo: &plain)
     } catch { return frame.records }
-    return missed(frame.records)[...]
+    return missed(of: frame)[...]
   }
 
-  /// The blobs that are not at their places, hashed together. Before one is called missed it is hashed
-  /// by itself, too, as whoever restores does (`DeliveryBatch`).
-  private func missed(_ records: ArraySlice<BlobRecord>) -> [BlobRecord] {
+  /// The blobs that are not at their places, hashed together. By itself is hashed, too, what would be
+  /// called missed, as whoever restores does (`DeliveryBatch`), and one of each frame in any case: the
+  /// names may have been made by the same lanes.
+  private func missed(of frame: PackReading.Frame) -> [BlobRecord] {
     let bytes = plain.span
-    let inside = records.filter { $0.fits(in: UInt32(bytes.count)) }
-    let wrong = zip(inside, Blake2b.hash(inside.map(\.place), of: bytes)).filter { record, digest in
-      digest != record.digest
-        && Blake2b.hash(bytes.extracting(record.place)) != record.digest
+    let inside = frame.records.filter { $0.fits(in: UInt32(bytes.count)) }
+    let digests = Blake2b.hash(inside.map(\.place), of: bytes)
+    let wrong = inside.indices.filter { number in
+      let isSample = number == frame.number % inside.count
+      guard isSample || digests[number] != inside[number].digest else { return false }
+      return Blake2b.hash(bytes.extracting(inside[number].place)) != inside[number].digest
     }
-    return records.filter { !$0.fits(in: UInt32(bytes.count)) } + wrong.map(\.0)
+    let outside = frame.records.filter { !$0.fits(in: UInt32(bytes.count)) }
+    return outside + wrong.map { inside[$0] }
   }
 }

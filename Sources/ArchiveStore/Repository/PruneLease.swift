@@ -25,8 +25,13 @@ struct PruneLease {
     if try !Self.make(storage) {
       guard try Self.takeAway(for: lease), try Self.make(storage) else { return nil }
     }
-    try storage.touch(Self.alive)
-    try storage.touch(owner)
+    do throws(StoreError) {
+      try storage.touch(Self.alive)
+      try storage.touch(owner)
+    } catch {
+      Self.remove(Self.path, storage)
+      throw error
+    }
   }
 
   private static func make(_ storage: any Storage) throws(StoreError) -> Bool {
@@ -88,15 +93,17 @@ struct PruneLease {
     if isOwn == true { Self.remove(Self.path, storage) }
   }
 
-  /// Who found the folder without `alive`, because it is being removed, gives it one (`isStill`): so
-  /// what is not empty yet is emptied again. As many times as programs could be looking at once.
-  private static let attempts = 16
-
+  /// Who looks for the right gives a folder without `alive` one (`isStill`), so that it may not be empty
+  /// any more when it is to go: then only this is removed again, for what else there may be by now is
+  /// another's.
   private static func remove(_ folder: ObjectPath, _ storage: any Storage) {
+    for name in (try? storage.list(folder)) ?? [] { try? storage.remove(folder.appending(name)) }
     for _ in 1...attempts {
-      guard let names = try? storage.list(folder) else { return }
-      for name in names { try? storage.remove(folder.appending(name)) }
       if (try? storage.remove(folder)) != nil { return }
+      if (try? storage.remove(folder.appending("alive"))) == nil { return }
     }
   }
+
+  /// Each time costs whoever looks a run; more would hide a store that is out of order.
+  private static let attempts = 16
 }

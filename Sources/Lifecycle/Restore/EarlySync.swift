@@ -4,8 +4,9 @@ internal import SystemIO
 /// Has what threads write go to the disk while they write on, by a thread of its own: else the disk
 /// stands idle beside them, and they beside the disk at the end.
 ///
-/// It promises nothing: who wants all to be durable syncs the volume when all is written. For any
-/// thread.
+/// It promises nothing: who wants all to be durable syncs the volume when all is written. Where that
+/// work ends before, by an error or because it was interrupted, a sync that goes on ends by itself. For
+/// any thread.
 final class EarlySync: Sendable {
   /// So many bytes are written before the next time, as each writes what the file system keeps of the
   /// files, too, some of it again.
@@ -42,8 +43,9 @@ final class EarlySync: Sendable {
     }
   }
 
-  /// Waits for what it has begun. A failure is thrown, because what the disk did not take it need not
-  /// be asked for again.
+  /// Waits for what it has begun.
+  ///
+  /// - Throws: The first failure: a later sync may say that all is well (`Descriptor.sync()`).
   func finish() throws(SystemError) {
     thread.finish()
     if let failure = failure.withLock({ $0 }) { throw failure }

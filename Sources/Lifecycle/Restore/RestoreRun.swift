@@ -38,8 +38,9 @@ final class RestoreRun: Sendable {
     TreeCursor(tree, root: try staged.duplicate(), limit: openFolders)
   }
 
-  /// Has the volume written to the disk.
-  func syncStaged() throws(SystemError) { try staged.syncVolume() }
+  /// Has the volume written to the disk. What it fails for is told once to each open folder: so this is
+  /// not the one that the restore syncs the volume by at its end.
+  func syncEarly() throws(SystemError) { try root.syncVolume() }
 
   /// A cursor in the folder that the restore works in.
   func targetCursor() throws(SystemError) -> TreeCursor {

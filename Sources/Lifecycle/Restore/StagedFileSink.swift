@@ -35,8 +35,7 @@ final class StagedFileSink: BlobSink {
     run.findings.miss(missing.map(\.use))
     let blobs = missing.isEmpty ? blobs : blobs.filter { $0.range != nil }
     if blobs.isEmpty { return }
-    let bytes = blobs.reduce(0) { $0 + UInt64($1.use.length) }
-    run.counters.didHandle(bytes: bytes)
+    run.counters.didHandle(bytes: blobs.reduce(0) { $0 + UInt64($1.use.length) })
     if run.isSimple(number) { run.counters.didHandle(files: 1) }
     if run.findings.isUnmade(number) { return }
     do throws(SystemError) {
@@ -48,7 +47,6 @@ final class StagedFileSink: BlobSink {
     } catch {
       try run.note(number, error)
     }
-    early?.note(Int(bytes))
   }
 
   /// Makes a whole file that has one blob.
@@ -62,7 +60,7 @@ final class StagedFileSink: BlobSink {
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.create(name, permissions: entry.permissions & 0o777)
       do throws(SystemError) {
-        let end = try Self.write(blobs, of: frame, to: file)
+        let end = try write(blobs, of: frame, to: file)
         if end < entry.size { try file.truncate(to: entry.size) }
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
@@ -80,7 +78,7 @@ final class StagedFileSink: BlobSink {
     let name = run.tree.name(number)
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.fileForWriting(name)
-      _ = try Self.write(blobs, of: frame, to: file)
+      _ = try write(blobs, of: frame, to: file)
       try file.close()
     }
   }
@@ -91,7 +89,7 @@ final class StagedFileSink: BlobSink {
 
   /// Writes blobs to their places, those that follow one another here and there in one call; gives
   /// where the last one ends.
-  private static func write(
+  private func write(
     _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
   ) throws(SystemError) -> UInt64 {
     var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
@@ -109,11 +107,15 @@ final class StagedFileSink: BlobSink {
     return pending.offset + UInt64(pending.range.count)
   }
 
-  private static func write(
+  private func write(
     _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor
   ) throws(SystemError) {
     try file.write(frame.span.extracting(range), at: offset)
-    if range.count >= earlyBytes { try file.beginSync(offset..<(offset + UInt64(range.count))) }
+    if range.count >= Self.earlyBytes {
+      try file.beginSync(offset..<(offset + UInt64(range.count)))
+    } else {
+      early?.note(range.count)
+    }
   }
 }
 

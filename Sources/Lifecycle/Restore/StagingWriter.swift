@@ -48,14 +48,28 @@ struct StagingWriter: ~Copyable {
 
   private mutating func writeContents() throws {
     var uses: [BlobUse] = []
+    let early = earlySync()
     for number in run.tree.entries.indices where hasContent(number) {
       do {
-        try gather(number, &uses)
+        try gather(number, &uses, early)
       } catch let error as StoreError where error.kind == .damaged {
         run.findings.lose(number, error.reason)
       }
     }
-    try deliver(uses)
+    try deliver(uses, early)
+    try early?.finish()
+  }
+
+  /// Nothing for so few bytes that the disk has them soon; without a thread it goes as well.
+  private func earlySync() -> EarlySync? {
+    let run = run
+    var bytes: UInt64 = 0
+    for number in run.tree.entries.indices where hasContent(number) {
+      // Not the whole of a size that is only claimed: their sum may be too large for a number.
+      bytes += min(run.tree.entries[number].size, UInt64(EarlySync.portion))
+    }
+    guard bytes >= EarlySync.portion else { return nil }
+    return try? EarlySync { () throws(SystemError) in try run.syncEarly() }
   }
 
   private func hasContent(_ number: Int) -> Bool {
@@ -64,7 +78,7 @@ struct StagingWriter: ~Copyable {
       && !run.findings.isUnmade(number)
   }
 
-  private mutating func gather(_ number: Int, _ uses: inout [BlobUse]) throws {
+  private func gather(_ number: Int, _ uses: inout [BlobUse], _ early: EarlySync?) throws {
     let entry = run.tree.entries[number]
     try reader.forEachPiece(run.tree.pieces(number), level: entry.level) { offset, piece in
       guard case .blob(let digest, let length) = piece else {
@@ -74,29 +88,20 @@ struct StagingWriter: ~Copyable {
         BlobUse(
           digest: digest, length: UInt32(clamping: length), item: UInt32(number), offset: offset))
       if uses.count < Self.window { return }
-      try deliver(uses)
+      try deliver(uses, early)
       uses.removeAll(keepingCapacity: true)
     }
   }
 
-  private mutating func deliver(_ uses: [BlobUse]) throws {
+  private func deliver(_ uses: [BlobUse], _ early: EarlySync?) throws {
     if uses.isEmpty { return }
     let run = run
-    let early = try earlySync(for: uses)
     try reader.deliver(uses, threads: threads, isStopping: isStopping) {
       try StagedFileSink(run, early)
     }
     try checkStop()
-    try early?.finish()
     let missing = run.findings.takeMissing()
     if !missing.isEmpty { try deliverMissing(missing) }
-  }
-
-  /// Nothing for so few bytes that the disk has them soon.
-  private func earlySync(for uses: [BlobUse]) throws(SystemError) -> EarlySync? {
-    guard uses.reduce(0, { $0 + Int($1.length) }) >= EarlySync.portion else { return nil }
-    let run = run
-    return try EarlySync { () throws(SystemError) in try run.syncStaged() }
   }
 
   /// Looks for what was not at its place once more: another program may have moved it, or another
