@@ -104,6 +104,6 @@ struct PruneLease {
     }
   }
 
-  /// Each time costs whoever looks a run; more would hide a store that is out of order.
+  /// More often than programs look at one moment, and not for ever where a store is out of order.
   private static let attempts = 16
 }
