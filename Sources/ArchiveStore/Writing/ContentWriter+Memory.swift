@@ -3,7 +3,7 @@ public import SystemIO
 
 extension ContentWriter {
   /// Files of up to so many bytes are one piece, whatever is in them.
-  static let smallFile = ContentCutter.wholeLimit
+  public static let smallFile = ContentCutter.wholeLimit
   /// Files of up to so many bytes can become one member.
   public static let wholeFile = FileWriter.wholeLimit
 
@@ -17,7 +17,24 @@ extension ContentWriter {
     }
     try prepare(logicalPath)
     return bytes.count <= Self.smallFile
-      ? try storeSmall(logicalPath, bytes, hints) : try storeWhole(logicalPath, bytes, hints)
+      ? try storeSmall(logicalPath, bytes, Blake2b.hash(bytes), hints)
+      : try storeWhole(logicalPath, bytes, hints)
+  }
+
+  /// Stores files of at most `smallFile` bytes each, as one after the other would be; their hashes
+  /// are computed together, which takes a part of the time.
+  public func storeFiles(_ files: [SmallFile], of bytes: Span<UInt8>) throws -> [Content] {
+    let digests = Blake2b.hash(files.map(\.place), of: bytes)
+    var contents: [Content] = []
+    contents.reserveCapacity(files.count)
+    for (file, digest) in zip(files, digests) {
+      precondition(file.place.count <= Self.smallFile, "the file would be cut in pieces")
+      try prepare(file.logicalPath)
+      contents.append(
+        try storeSmall(
+          file.logicalPath, bytes.extracting(file.place), digest, file.hints))
+    }
+    return contents
   }
 
   /// Stores bytes in memory as the content of a file.
@@ -28,10 +45,10 @@ extension ContentWriter {
   }
 
   private func storeSmall(
-    _ path: ByteString, _ bytes: Span<UInt8>, _ hints: FileHints
+    _ path: ByteString, _ bytes: Span<UInt8>, _ digest: Digest, _ hints: FileHints
   ) throws(StoreError) -> Content {
     guard !bytes.isEmpty else { return .empty }
-    let id = BlobID(kind: .data, digest: Blake2b.hash(bytes))
+    let id = BlobID(kind: .data, digest: digest)
     if session.known.claim(id, length: bytes.count) {
       try append(
         hints.member(path, size: bytes.count), bytes: bytes,
@@ -90,4 +107,17 @@ extension ContentWriter {
   }
 
   private static let parts: ByteString = ".sandboxctl/parts"
+}
+
+/// A small file in memory, beside others.
+public struct SmallFile: Sendable {
+  public let logicalPath: ByteString
+  /// Where its bytes lie among those of all, at most `ContentWriter.smallFile` of them.
+  public let place: Range<Int>
+  public let hints: FileHints
+
+  /// Describes a file.
+  public init(logicalPath: ByteString, place: Range<Int>, hints: FileHints = FileHints()) {
+    (self.logicalPath, self.place, self.hints) = (logicalPath, place, hints)
+  }
 }

@@ -126,7 +126,7 @@ final class BackupRun: Sendable {
 
   /// Makes what is done good for the next run, when that is due and no other thread is at it;
   /// `flush` hands over what the calling thread has gathered.
-  func checkpointIfDue(_ flush: () throws(StoreError) -> Void = {}) throws {
+  func checkpointIfDue(_ flush: () throws -> Void = {}) throws {
     let isDue = state.withLock { state in
       guard !state.isAtCheckpoint,
         session.checkpointIsDue

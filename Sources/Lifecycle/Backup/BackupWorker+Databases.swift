@@ -14,28 +14,28 @@ extension BackupWorker {
   ///
   /// - Throws: `PutOff` when it is busy, unless `isLate`.
   mutating func capture(
-    _ index: Int, _ files: DatabaseFiles, in folder: FolderInHand, isLate: Bool,
-    _ results: inout UnitResults, _ notes: inout ReadingNotes
+    _ index: Int, _ files: DatabaseFiles, in hand: UnitInHand
   ) throws -> ReadEntry? {
+    let folder = hand.folder
     let unit = DatabaseUnit(folder.scan.name(index))
     let capture: Captured?
     do {
       capture = try inFolder(folder) { worker, opened in
         try worker.isDatabase(unit, files, folder, opened)
-          ? worker.capture(unit, files, folder, opened, isLate: isLate) : nil
+          ? worker.capture(unit, files, folder, opened, isLate: hand.unit.isLate) : nil
       }
     } catch let error as SystemError {
       run.miss(folder.id(index), folder.path.appending(unit.name), error)
-      try readPlainly(files.companions, in: folder, &results, &notes)
+      try readPlainly(files.companions, in: hand)
       return nil
     }
     guard let capture else {
       // No database after all: what has a journal's name is a file like any other.
-      try readPlainly(files.companions, in: folder, &results, &notes)
+      try readPlainly(files.companions, in: hand)
       return try read(index, in: folder, isPlain: true)
     }
     note(capture.result, of: unit, in: folder)
-    try add(capture, to: index, files, in: folder, &results, &notes)
+    try add(capture, to: index, files, in: hand)
     return capture.entries[unit.name]
   }
 
@@ -127,22 +127,22 @@ extension BackupWorker {
   /// Adds the entries of a database's log and journal; one that is gone since the scan is missing,
   /// one that came since is added.
   private borrowing func add(
-    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in folder: FolderInHand,
-    _ results: inout UnitResults, _ notes: inout ReadingNotes
+    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in hand: UnitInHand
   ) throws {
+    let folder = hand.folder
     var rest = capture.entries
     rest[folder.scan.name(index)] = nil
     for companion in files.companions {
       if let read = rest.removeValue(forKey: folder.scan.name(Int(companion))) {
-        try results.add(Int(companion), read, &notes)
+        try hand.add(Int(companion), read)
         note(read.status.size, of: Int(companion), in: folder)
       } else {
-        results.miss(Int(companion))
+        hand.results.miss(Int(companion))
         run.note { $0.missing.insert(folder.id(Int(companion))) }
       }
     }
     for (name, read) in rest {
-      results.add(
+      hand.results.add(
         UnitResults.Extra(
           name: name, encoded: try read.entry.encoded(), status: read.status,
           isSettled: read.isSettled))
@@ -172,15 +172,12 @@ extension BackupWorker {
   }
 
   /// Reads files that belong to no database after all.
-  private mutating func readPlainly(
-    _ entries: [Int32], in folder: FolderInHand, _ results: inout UnitResults,
-    _ notes: inout ReadingNotes
-  ) throws {
+  private mutating func readPlainly(_ entries: [Int32], in hand: UnitInHand) throws {
     for index in entries {
-      if let read = try read(Int(index), in: folder, isPlain: true) {
-        try results.add(Int(index), read, &notes)
+      if let read = try read(Int(index), in: hand.folder, isPlain: true) {
+        try hand.add(Int(index), read)
       } else {
-        results.miss(Int(index))
+        hand.results.miss(Int(index))
       }
     }
   }

@@ -89,7 +89,9 @@ extension BackupWorker {
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
-    let (content, status, stoodStill) = try readUntilStill(file, path, isPlain: isPlain)
+    let mayHold = !isPlain && folder.mayHold(index)
+    let (content, status, stoodStill) = try readUntilStill(
+      file, path, isPlain: isPlain, mayHold: mayHold)
     if !stoodStill {
       run.note {
         $0.warn(path, "it changed each time it was read, and is stored as it was read last")
@@ -102,47 +104,53 @@ extension BackupWorker {
       try file.flags()
     }
     let entry = TreeEntry(
-      name: name, node: .file(content), status: status, attributes: metadata.attributes,
-      flags: metadata.flags, linkGroup: run.links.name(of: status.identity))
+      name: name, node: .file(content.stored ?? .empty), status: status,
+      attributes: metadata.attributes, flags: metadata.flags,
+      linkGroup: run.links.name(of: status.identity))
     run.request.counters.didHandle(files: 1)
     return ReadEntry(
       entry: entry, status: status,
       isSettled: stoodStill && metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: time, in: run.clock))
+        && ChangeRules.isSettled(status, readAt: time, in: run.clock),
+      heldAt: content.heldAt)
   }
 
-  /// Stores a file's content; reads it again when it changed meanwhile.
+  /// Stores or holds a file's content; reads it again when it changed meanwhile.
   private borrowing func readUntilStill(
-    _ file: borrowing Descriptor, _ path: ByteString, isPlain: Bool
-  ) throws -> (content: Content, status: FileStatus, stoodStill: Bool) {
+    _ file: borrowing Descriptor, _ path: ByteString, isPlain: Bool, mayHold: Bool
+  ) throws -> (content: ReadContent, status: FileStatus, stoodStill: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {
-      let content = try read(file, path, before, isPlain: isPlain)
+      let content = try read(file, path, before, isPlain: isPlain, mayHold: mayHold)
       let after = try file.status()
       if before.isSameContent(as: after) { return (content, after, true) }
       before = after
     }
-    let content = try read(file, path, before, isPlain: isPlain)
+    let content = try read(file, path, before, isPlain: isPlain, mayHold: mayHold)
     let after = try file.status()
     return (content, after, before.isSameContent(as: after))
   }
 
   private borrowing func read(
     _ file: borrowing Descriptor, _ path: ByteString, _ status: FileStatus,
-    isPlain: Bool
-  ) throws -> Content {
-    let hints = FileHints(
-      size: status.size, permissions: status.permissions, modified: status.modified)
+    isPlain: Bool, mayHold: Bool
+  ) throws -> ReadContent {
+    let hints = FileHints(status)
     let mayHaveHoles = status.allocated < status.size
+    if !mayHaveHoles, mayHold, HeldFiles.sizes ~= status.size {
+      let place = try held.read(Int(status.size), of: file)
+      run.request.counters.didHandle(bytes: UInt64(place.count))
+      return .held(place)
+    }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
-      return try readWhole(file, path, hints, isPlain: isPlain)
+      return .stored(try readWhole(file, path, hints, isPlain: isPlain))
     }
     let extents =
       mayHaveHoles
       ? try file.extents(size: status.size)
       : [Extent(offset: 0, length: status.size, isHole: false)]
-    return try writer.storeFile(logicalPath: path, hints: hints) { content in
+    let content = try writer.storeFile(logicalPath: path, hints: hints) { content in
       for extent in extents {
         if extent.isHole {
           try content.appendHole(length: extent.length)
@@ -152,6 +160,7 @@ extension BackupWorker {
         }
       }
     }
+    return .stored(content)
   }
 
   private borrowing func readWhole(
@@ -220,6 +229,13 @@ extension BackupWorker {
 
   /// The label of this host's security policy, which means nothing on another.
   private static let hostLabel: ByteString = "security.selinux"
+}
+
+extension FileHints {
+  /// What a file's status tells.
+  init(_ status: FileStatus) {
+    self.init(size: status.size, permissions: status.permissions, modified: status.modified)
+  }
 }
 
 extension FileStatus {

@@ -1,0 +1,139 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// Small files of a thread that are read and not stored yet: hashed together they take a part of the
+/// time that they take one by one.
+///
+/// Their units wait with them. What is held is at most `room` bytes, and what a file has grown by
+/// since the scan.
+final class HeldFiles {
+  /// Which files are held, in bytes: an empty one needs no hash, and of a larger one the pieces are
+  /// hashed together.
+  static let sizes: ClosedRange<UInt64> = 1...UInt64(ContentWriter.smallFile)
+  /// Bytes.
+  static let room = 1 << 20
+  /// Of tiny files so many: there is nothing to gain from more.
+  static let most = 256
+
+  /// A file, whose bytes are `read.heldAt` of those that are held.
+  struct File {
+    let hand: UnitInHand
+    let index: Int
+    let read: ReadEntry
+  }
+
+  private(set) var files: [File] = []
+  private var bytes: [UInt8] = []
+  /// How many of the bytes are files'; what follows is of one that has failed, or is read again.
+  private var end = 0
+  /// Units that wait for nothing but their files' contents.
+  private var waiting: [UnitInHand] = []
+
+  init() { bytes.reserveCapacity(Self.room) }
+
+  /// Whether a file of so many bytes has room.
+  func hasRoom(for size: UInt64) -> Bool {
+    files.count < Self.most && UInt64(end) + size <= UInt64(Self.room)
+  }
+
+  /// Reads a file's bytes and tells where they lie. They are held once the file is added, before the
+  /// next one is read.
+  ///
+  /// - Throws: `DatabaseFound` when the file begins as a database does.
+  func read(_ size: Int, of file: borrowing Descriptor) throws -> Range<Int> {
+    bytes.removeLast(bytes.count - end)
+    try file.read(count: size, at: 0, appendingTo: &bytes)
+    let bytes = bytes
+    try DatabaseFound.check(bytes.span.extracting(end..<bytes.count))
+    return end..<bytes.count
+  }
+
+  /// Holds a file that was read last.
+  func add(_ index: Int, _ read: ReadEntry, of hand: UnitInHand) {
+    files.append(File(hand: hand, index: index, read: read))
+    end = bytes.count
+  }
+
+  /// Lets a unit wait for its files; false where none of them is held.
+  func keep(_ hand: UnitInHand) -> Bool {
+    guard let last = files.last, last.hand === hand else { return false }
+    waiting.append(hand)
+    return true
+  }
+
+  /// The contents of the files, in their order, as `store` gives them.
+  func contents(
+    _ store: ([SmallFile], Span<UInt8>) throws -> [Content]
+  ) throws -> [Content] {
+    let bytes = bytes
+    return try store(files.map(\.small), bytes.span)
+  }
+
+  /// Begins anew; gives the units that waited.
+  func removeAll() -> [UnitInHand] {
+    defer { waiting.removeAll(keepingCapacity: true) }
+    files.removeAll(keepingCapacity: true)
+    bytes.removeAll(keepingCapacity: true)
+    end = 0
+    return waiting
+  }
+}
+
+/// What became of the bytes of a file.
+enum ReadContent {
+  case stored(Content)
+  /// They are held, and lie there.
+  case held(Range<Int>)
+
+  /// Bytes.
+  var size: UInt64 {
+    switch self {
+    case .stored(let content): content.size
+    case .held(let place): UInt64(place.count)
+    }
+  }
+
+  var stored: Content? { if case .stored(let content) = self { content } else { nil } }
+  var heldAt: Range<Int>? { if case .held(let place) = self { place } else { nil } }
+}
+
+extension FolderInHand {
+  /// Whether a file's bytes may wait for others', by what the scan says: it is small, and no other
+  /// name waits for it.
+  func mayHold(_ index: Int) -> Bool {
+    let status = scan.entries[index].status
+    return status.kind == .file && status.links == 1 && HeldFiles.sizes ~= status.size
+  }
+}
+
+extension BackupWorker {
+  /// Stores what is held where the next file would not have room beside it.
+  func makeRoom(for index: Int, in folder: FolderInHand) throws {
+    guard folder.mayHold(index), !held.hasRoom(for: folder.scan.entries[index].status.size)
+    else { return }
+    try storeHeld()
+  }
+
+  /// Stores the files that are held, and delivers the units that waited for them.
+  func storeHeld() throws {
+    let contents = try held.contents { files, bytes in
+      try writer.storeFiles(files, of: bytes)
+    }
+    for (file, content) in zip(held.files, contents) {
+      var read = file.read
+      read.entry.node = .file(content)
+      try file.hand.add(file.index, read)
+    }
+    // Units that were given up, or that the run ended in, do not wait; what was read of them is noted.
+    for file in held.files { file.hand.notes.flush() }
+    for hand in held.removeAll() { try deliver(hand) }
+  }
+}
+
+extension HeldFiles.File {
+  fileprivate var small: SmallFile {
+    SmallFile(
+      logicalPath: hand.folder.path.appending(read.entry.name), place: read.heldAt ?? 0..<0,
+      hints: FileHints(read.status))
+  }
+}

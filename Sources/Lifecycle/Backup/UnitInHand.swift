@@ -1,0 +1,74 @@
+internal import ArchiveStore
+internal import SystemIO
+
+/// A unit that a thread works at: its folder, and what was found out so far.
+final class UnitInHand {
+  let unit: WorkUnit
+  let folder: FolderInHand
+  var results = UnitResults()
+  /// What the next run is told in case this one is interrupted.
+  var notes: ReadingNotes
+
+  init(_ unit: WorkUnit, _ run: BackupRun) {
+    self.unit = unit
+    folder = FolderInHand(unit.folder, run)
+    notes = run.source.makeNotes(folder.facts.key)
+  }
+
+  /// A unit of an entry alone, that of its folder.
+  convenience init(parentOf entry: EntryID, _ run: BackupRun) {
+    let folder = run.assembly.parent(of: entry)
+    self.init(WorkUnit(folder: folder, entries: [], isVisit: false), run)
+  }
+
+  /// Adds an entry that was read, and notes it.
+  func add(_ index: Int, _ read: ReadEntry) throws(StoreError) {
+    let encoded = try read.entry.encoded()
+    notes.add(read.entry.name, read.status, isSettled: read.isSettled, encoded: encoded)
+    results.add(index, encoded, status: read.status, isSettled: read.isSettled)
+  }
+}
+
+/// An entry as it was read.
+struct ReadEntry {
+  var entry: TreeEntry
+  /// The status of after the reading.
+  let status: FileStatus
+  var isSettled: Bool
+  /// Where among those that are held the file's bytes lie: then the entry has no content yet.
+  var heldAt: Range<Int>?
+}
+
+/// The folder of a unit: its place in the scan, and what is known of it.
+struct FolderInHand {
+  let id: EntryID
+  let tree: KeptTree
+  let known: KnownTree
+  let facts: KnownTree.FolderFacts
+  /// The logical path.
+  let path: ByteString
+  private let links: HardLinks
+
+  init(_ id: EntryID, _ run: BackupRun) {
+    self.id = id
+    tree = run.trees[Int(id.container)]
+    known = run.known[Int(id.container)]
+    path = tree.scan.logicalPath(Int(id.index))
+    // Folders without facts are known as a whole, and never in hand.
+    facts =
+      known.folders[id.index]
+      ?? KnownTree.FolderFacts(key: FolderKey(container: path), place: nil)
+    links = run.links
+  }
+
+  var scan: ContainerScan { tree.scan }
+
+  func id(_ index: Int) -> EntryID { tree.id(index) }
+
+  /// The entry of a file that is stored, with the present name of its group of hard links.
+  func renamedLink(_ index: Int) -> TreeEntry? {
+    guard var entry = known.renamedLinks[Int32(index)] else { return nil }
+    entry.linkGroup = links.name(of: scan.entries[index].status.identity)
+    return entry
+  }
+}

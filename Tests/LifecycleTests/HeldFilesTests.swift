@@ -1,0 +1,118 @@
+import ArchiveStore
+import Lifecycle
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// Small files of several folders, which wait for one another before they are stored.
+@Suite struct HeldFilesTests {
+  /// Whether what was restored has the files of the tree, byte for byte.
+  private func expectSame(_ rig: Rig, _ folders: [ByteString]) throws {
+    for folder in folders {
+      let (now, then) = (ByteString("tree").appending(folder), ByteString("back").appending(folder))
+      #expect(try rig.names(now) == rig.names(then), "\(folder)")
+      for name in try rig.names(now) {
+        #expect(
+          try rig.folder.read(now.appending(name)) == rig.folder.read(then.appending(name)),
+          "\(folder)/\(name)")
+      }
+    }
+  }
+
+  /// Tiny, small and larger ones in many folders, many of them equal: more than are held at a time, by
+  /// their number and by their bytes.
+  @Test func filesOfManyFoldersComeBack() throws {
+    let rig = try Rig()
+    var random = Seeded(7)
+    let folders = (0..<60).map { ByteString("\($0)") }
+    for (number, folder) in folders.enumerated() {
+      let tree = ByteString("tree").appending(folder)
+      for file in 0..<(number % 11) {
+        let size = [0, 1, 100, 5_000, 40_000, 200_000, 524_288, 524_289][(number + file) % 8]
+        try rig.folder.write(random.bytes(size), at: tree.appending(ByteString("\(file)")))
+      }
+      for file in 0..<8 {
+        try rig.folder.write("equal \(file)", at: tree.appending(ByteString("equal \(file)")))
+      }
+      _ = try Folder.make(path: rig.folder.path(tree))
+    }
+    let report = try rig.backup(keeping: "cache")
+    #expect(report.isComplete && report.warnings.isEmpty)
+    #expect(try rig.restore(report).isComplete)
+    try expectSame(rig, folders)
+    let again = try rig.backup(keeping: "cache")
+    #expect(again.opened == 0 && again.files == report.files)
+  }
+
+  /// What a small file has become since the scan is what is stored: larger than what is held, empty,
+  /// a database, a link; and one that is gone takes no other with it.
+  @Test func whatTheyBecameSinceTheScanIsStored() throws {
+    let rig = try Rig()
+    var random = Seeded(8)
+    let names = ["a", "emptied", "gone", "grown", "huge", "linked", "shrunk", "sqlite", "z"]
+    for name in names {
+      try rig.folder.write(random.bytes(300_000), at: ByteString("tree/x/\(name)"))
+    }
+    let scan = try rig.scan()
+    let tree = try Folder.open(path: rig.folder.path("tree/x"))
+    try rig.folder.write("", at: "tree/x/emptied")
+    try tree.remove("gone")
+    try rig.folder.write(random.bytes(524_288), at: "tree/x/grown")
+    try rig.folder.write(random.bytes(9_000_000), at: "tree/x/huge")
+    try tree.remove("linked")
+    try tree.createLink("linked", to: "a")
+    try rig.folder.write("short", at: "tree/x/shrunk")
+    try rig.folder.write("SQLite format 3\0" + "pages", at: "tree/x/sqlite")
+    let report = try rig.backup(scan)
+    #expect(report.databases.map(\.path) == ["folders/tree/x/sqlite"])
+    #expect(report.unreadable.map(\.path) == ["folders/tree/x/linked"])
+    #expect(report.files == 7)
+    #expect(try rig.restore(report).isComplete)
+    try tree.remove("linked")
+    try expectSame(rig, ["x"])
+  }
+
+  /// A folder that becomes another one while its files are read is left out and named; what was held of
+  /// it is in nobody's way.
+  @Test func aFolderThatIsReplacedInTheMiddle() throws {
+    let rig = try Rig()
+    for name: ByteString in ["a/1", "a/2", "a/3", "y/1", "z/1", "z/3"] {
+      try rig.folder.write("in \(name)", at: ByteString("tree").appending(name))
+    }
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    // It is read by the name that the scan comes to first, the one in the last folder.
+    try tree.folder("z").createHardLink("2", to: "2", in: tree.folder("a"))
+    let counters = ProgressCounters()
+    let isReplaced = Mutex(false)
+    let path = rig.folder.path("tree")
+    let report = try rig.backup(keeping: "cache") { request in
+      request.workers = 1
+      request.counters = counters
+      request.isStopping = {
+        guard counters.progress.opened == 4 else { return false }
+        isReplaced.withLock { isReplaced in
+          if !isReplaced { isReplaced = (try? Self.replace("z", in: path)) != nil }
+        }
+        return false
+      }
+    }
+    #expect(isReplaced.withLock { $0 })
+    #expect(counters.progress.opened == 5, "z/1 was read, then the link by its other name")
+    #expect(report.unreadable.map(\.path) == ["folders/tree/z"])
+    #expect(try rig.restore(report).isComplete)
+    try expectSame(rig, ["a", "y"])
+    #expect(try rig.names("back") == ["a", "y"])
+    let next = try rig.backup(keeping: "cache")
+    #expect(next.isComplete && next.files == 5)
+  }
+
+  /// Puts another folder in the place of one, from which a name goes, too.
+  private static func replace(_ name: ByteString, in path: ByteString) throws {
+    let above = try Folder.open(path: path)
+    try above.folder(name).remove("2")
+    try above.rename(name, to: "moved", in: above)
+    try Folder.make(path: path.appending(name)).openOrCreate("new").write([1])
+    try above.removeTree("moved")
+  }
+}
