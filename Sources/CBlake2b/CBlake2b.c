@@ -43,6 +43,11 @@ struct lane {
   uint8_t tail[block];
 };
 
+#define LANES 1
+#define NAME alone
+#define TARGET
+#include "lanes.h"
+
 #define LANES 4
 #define NAME avx2_4
 #define TARGET __attribute__((target("avx2")))
@@ -58,8 +63,9 @@ struct lane {
 #define TARGET __attribute__((target("avx512f,avx512vl")))
 #include "lanes.h"
 
-// What the processor has; where less is at work, four lanes take less time than eight.
+// What the processor has; where less is at work, fewer lanes take less time.
 static void absorb(int lanes, struct state *state, size_t live, size_t blocks) {
+  if (live == 1) return absorb_alone(state, live, blocks);
   if (lanes == 4) return absorb_avx2_4(state, live, blocks);
   if (live <= 4) return absorb_avx512_4(state, live, blocks);
   absorb_avx512_8(state, live, blocks);
@@ -72,28 +78,29 @@ int cb_lanes(void) {
   return __builtin_cpu_supports("avx2") ? 4 : 0;
 }
 
-// How many blocks are left before the one that ends the input.
+static size_t left(const struct lane *lane) { return lane->input->length - lane->taken; }
+
+// How many blocks are left before the one that ends the input, if one does.
 static size_t whole_blocks(const struct lane *lane) {
-  size_t left = lane->input->length - lane->taken;
-  return left ? (left - 1) / block : 0;
+  size_t bytes = left(lane);
+  return (bytes && lane->input->ends ? bytes - 1 : bytes) / block;
 }
 
 // The block that ends the input: made beside it, so that nothing behind it is read.
 static const uint8_t *last_block(struct lane *lane) {
-  size_t left = lane->input->length - lane->taken;
-  if (left) memcpy(lane->tail, lane->input->bytes + lane->taken, left);
+  if (left(lane)) memcpy(lane->tail, lane->input->bytes + lane->taken, left(lane));
   return lane->tail;
 }
 
-void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
+// Takes inputs in, in their order. One that does not end has whole blocks, and at least one.
+static void take(int lanes, struct cb_input *inputs, size_t count) {
   struct state state = {0};
   struct lane lane[most_lanes];
   size_t live = 0, next = 0;
   for (;;) {
     for (; live < (size_t)lanes && next < count; live++, next++) {
       lane[live] = (struct lane){.input = &inputs[next]};
-      for (int w = 0; w < 8; w++) state.h[w][live] = start[w];
-      state.h[0][live] ^= 0x01010000 ^ sizeof inputs->digest;
+      for (int w = 0; w < 8; w++) state.h[w][live] = inputs[next].state.h[w];
     }
     if (live == 0) return;
 
@@ -103,26 +110,102 @@ void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
       if (whole_blocks(&lane[i]) < blocks) blocks = whole_blocks(&lane[i]);
     if (blocks == 0) blocks = 1;
     for (size_t i = 0; i < live; i++) {
+      const struct cb_input *input = lane[i].input;
       int ends = whole_blocks(&lane[i]) == 0;
-      state.from[i] = ends ? last_block(&lane[i]) : lane[i].input->bytes + lane[i].taken;
+      state.from[i] = ends ? last_block(&lane[i]) : input->bytes + lane[i].taken;
       // Whatever its size, the last block brings the counter to the input's length.
-      state.taken[i] = ends ? (uint64_t)lane[i].input->length - block : lane[i].taken;
+      state.taken[i] = input->state.taken + (ends ? (uint64_t)input->length - block : lane[i].taken);
       state.last[i] = ends ? UINT64_MAX : 0;
     }
     absorb(lanes, &state, live, blocks);
 
     // The last lane's input moves to a lane that is done, and another one gets the last lane.
     for (size_t i = live; i-- > 0;) {
-      if (!state.last[i]) {
-        lane[i].taken += block * blocks;
-        continue;
-      }
+      struct cb_input *input = lane[i].input;
+      lane[i].taken += block * blocks;
+      if (!state.last[i] && (input->ends || left(&lane[i]))) continue;
       live--;
-      for (int w = 0; w < 4; w++) lane[i].input->digest[w] = state.h[w][i];
+      for (int w = 0; w < 8; w++) input->state.h[w] = state.h[w][i];
       for (int w = 0; w < 8; w++) state.h[w][i] = state.h[w][live];
       lane[i] = lane[live];
     }
   }
+}
+
+static void begin(struct cb_state *state) {
+  memcpy(state->h, start, sizeof start);
+  state->h[0] ^= 0x01010000 ^ 32;
+  state->taken = 0;
+}
+
+void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    begin(&inputs[i].state);
+    inputs[i].ends = 1;
+  }
+  take(lanes, inputs, count);
+}
+
+void cb_begin(struct cb_stream *stream) {
+  begin(&stream->state);
+  stream->held = 0;
+}
+
+// Takes whole blocks into streams; `bytes[i]` of them, which may be none, into number i.
+static void take_blocks(
+    int lanes, struct cb_stream *streams, const uint8_t **from, const size_t *bytes, size_t count) {
+  struct cb_input inputs[most_lanes];
+  size_t number = 0;
+  for (size_t i = 0; i < count; i++)
+    if (bytes[i])
+      inputs[number++] = (struct cb_input){from[i], bytes[i], streams[i].state, 0};
+  take(lanes, inputs, number);
+  for (size_t i = count; i-- > 0;) {
+    if (!bytes[i]) continue;
+    streams[i].state = inputs[--number].state;
+    streams[i].state.taken += bytes[i];
+  }
+}
+
+// Puts bytes of a run into the stream's tail, as far as there is room.
+static void fill(struct cb_stream *stream, struct cb_run *run) {
+  size_t bytes = block - stream->held < run->length ? block - stream->held : run->length;
+  if (bytes) memcpy(stream->tail + stream->held, run->bytes, bytes);
+  stream->held += bytes;
+  run->bytes += bytes;
+  run->length -= bytes;
+}
+
+// The tails go first, those that are full and do not end what has come; then the runs' blocks.
+static void update(int lanes, struct cb_stream *streams, struct cb_run *runs, size_t count) {
+  const uint8_t *from[most_lanes];
+  size_t bytes[most_lanes];
+  for (size_t i = 0; i < count; i++) {
+    if (streams[i].held) fill(&streams[i], &runs[i]);
+    from[i] = streams[i].tail;
+    bytes[i] = streams[i].held == block && runs[i].length ? block : 0;
+    if (bytes[i]) streams[i].held = 0;
+  }
+  take_blocks(lanes, streams, from, bytes, count);
+  for (size_t i = 0; i < count; i++) {
+    from[i] = runs[i].bytes;
+    bytes[i] = runs[i].length ? (runs[i].length - 1) / block * block : 0;
+    runs[i].bytes += bytes[i];
+    runs[i].length -= bytes[i];
+  }
+  take_blocks(lanes, streams, from, bytes, count);
+  for (size_t i = 0; i < count; i++) fill(&streams[i], &runs[i]);
+}
+
+void cb_update(int lanes, struct cb_stream *streams, struct cb_run *runs, size_t count) {
+  for (size_t at = 0; at < count; at += most_lanes)
+    update(lanes, streams + at, runs + at, count - at < most_lanes ? count - at : most_lanes);
+}
+
+void cb_finish(struct cb_stream *stream) {
+  struct cb_input input = {stream->tail, stream->held, stream->state, 1};
+  take(1, &input, 1);
+  stream->state = input.state;
 }
 
 #else
@@ -130,6 +213,21 @@ int cb_lanes(void) { return 0; }
 
 void cb_hash(int lanes, struct cb_input *inputs, size_t count) {
   (void)lanes, (void)inputs, (void)count;
+  __builtin_trap();
+}
+
+void cb_begin(struct cb_stream *stream) {
+  (void)stream;
+  __builtin_trap();
+}
+
+void cb_update(int lanes, struct cb_stream *streams, struct cb_run *runs, size_t count) {
+  (void)lanes, (void)streams, (void)runs, (void)count;
+  __builtin_trap();
+}
+
+void cb_finish(struct cb_stream *stream) {
+  (void)stream;
   __builtin_trap();
 }
 #endif

@@ -26,6 +26,13 @@ internal import CSodium
 
   deinit { unsafe state.deallocate() }
 
+  /// Another hash of the same bytes so far.
+  func copy() -> Blake2b {
+    let copy = Blake2b()
+    unsafe copy.state.copyMemory(from: state, byteCount: crypto_generichash_statebytes())
+    return copy
+  }
+
   /// Takes in more bytes.
   public mutating func update(_ bytes: Span<UInt8>) {
     unsafe bytes.withUnsafeBufferPointer { buffer in

@@ -83,23 +83,37 @@ import Testing
 
   @Test func lanesThatHashWronglyAreNotUsed() {
     #expect(Blake2b.lanes == Blake2b.processorLanes, "this processor hashes right")
-    let honest = { (runs: [Range<Int>], bytes: Span<UInt8>) in
+    let honest = { (runs: [Range<Int>], bytes: Span<UInt8>, _: Int) in
       runs.map { Blake2b.hash(bytes.extracting($0)) }
     }
-    #expect(Blake2b.trusted(8) { runs, bytes, _ in honest(runs, bytes) } == 8)
+    #expect(Blake2b.trusted(8, [honest, honest]) == 8)
     for liar in 0..<11 {
-      let lanes = Blake2b.trusted(8) { runs, bytes, lanes in
+      let dishonest = { (runs: [Range<Int>], bytes: Span<UInt8>, lanes: Int) in
         #expect(lanes == 8 && runs.count == 11)
-        var digests = honest(runs, bytes)
+        var digests = honest(runs, bytes, lanes)
         digests[liar] = Blake2b.hash([0])
         return digests
       }
-      #expect(lanes == 0)
+      #expect(Blake2b.trusted(8, [dishonest, honest]) == 0)
+      #expect(Blake2b.trusted(8, [honest, dishonest]) == 0)
     }
-    let none = Blake2b.trusted(0) { _, _, _ in
-      Issue.record("a processor without lanes was asked")
-      return []
-    }
+    let none = Blake2b.trusted(
+      0,
+      [
+        { _, _, _ in
+          Issue.record("a processor without lanes was asked")
+          return []
+        }
+      ])
     #expect(none == 0)
+  }
+
+  /// The other way that is asked: it is of streams, and right.
+  @Test(arguments: widths) func streamsAreAsked(lanes: Int) {
+    var random = Seeded(26)
+    let bytes = random.bytes(3000)
+    let runs = (0..<30).map { $0..<($0 * 97 + 5) }
+    let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
+    #expect(Blake2b.hashInStreams(runs, bytes.span, lanes) == wanted)
   }
 }

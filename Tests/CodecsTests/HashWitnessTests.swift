@@ -36,6 +36,7 @@ import Testing
     let lines = String(decoding: told.output, as: UTF8.self).split(separator: "\n").map(String.init)
     #expect(told.status == 0 && lines.count == 60, "\(told.errors)")
     #expect(Blake2b.hashInLanes(runs, bytes.span, lanes).map(\.hex) == lines)
+    #expect(Blake2b.hashInStreams(runs, bytes.span, lanes).map(\.hex) == lines)
   }
 
   /// The bytes end with a page, behind which nothing may be read: this process would end.
@@ -54,5 +55,16 @@ import Testing
     #expect(Blake2b.hashInLanes(runs, bytes, lanes) == wanted)
     // Each by itself, so that no lane reads for another.
     #expect(runs.flatMap { Blake2b.hashInLanes([$0], bytes, lanes) } == wanted)
+    #expect(Blake2b.hashInStreams(runs, bytes, lanes) == wanted)
+    #expect(runs.flatMap { Blake2b.hashInStreams([$0], bytes, lanes) } == wanted)
+    // All that a stream is given ends there.
+    var streams = runs.map { _ in Blake2b.Stream(lanes: lanes) }
+    for _ in 0..<3 { Blake2b.Stream.update(&streams, by: runs, of: bytes) }
+    let thrice = runs.map { run in
+      var hash = Blake2b()
+      for _ in 0..<3 { hash.update(bytes.extracting(run)) }
+      return hash.finish()
+    }
+    #expect(streams.map { $0.finish() } == thrice)
   }
 }

@@ -14,6 +14,24 @@ extension Target {
       let sorted = Blake2b.hash(runs, of: bytes.span, lanes: lanes)
       require(sorted == wanted, "digests of \(lanes) lanes are not at their places")
     }
+    for lanes in [0, 4, 8] where lanes <= Blake2b.processorLanes { hashStreams(runs, bytes, lanes) }
+  }
+
+  /// The same runs by streams: one for each, in portions; and a few, into which run after run comes.
+  private static func hashStreams(_ runs: [Range<Int>], _ bytes: [UInt8], _ lanes: Int) {
+    let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
+    let digests = Blake2b.hashInStreams(runs, bytes.span, lanes)
+    require(digests == wanted, "streams in \(lanes) lanes give other digests")
+    let count = max(1, Int(bytes.first ?? 0) / 41)
+    var streams = (0..<count).map { _ in Blake2b.Stream(lanes: lanes) }
+    var all = [[UInt8]](repeating: [], count: count)
+    for start in stride(from: 0, to: runs.count, by: count) {
+      let some = (start..<(start + count)).map { $0 < runs.count ? runs[$0] : 0..<0 }
+      Blake2b.Stream.update(&streams, by: some, of: bytes.span)
+      for (number, run) in some.enumerated() { all[number] += bytes[run] }
+    }
+    let right = streams.map { $0.finish() } == all.map { Blake2b.hash($0) }
+    require(right, "\(count) streams in \(lanes) lanes, each of several runs, give other digests")
   }
 }
 
