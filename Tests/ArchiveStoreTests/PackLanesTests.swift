@@ -30,7 +30,7 @@ import Testing
   @Test(arguments: [(1, 1), (2, 2), (3, 2), (4, 2), (8, 4), (9, 5)])
   func thereIsAWayForEachTwoWorkers(workers: Int, ways: Int) throws {
     let rig = try Rig()
-    #expect(PackLanes(rig.packs, rig.known, workers: workers).all.count == ways)
+    #expect(PackLanes(rig.packs, rig.known, workers: workers).ways.count == ways)
   }
 
   /// Threads that never meet make one pack.
@@ -40,7 +40,7 @@ import Testing
     let before = rig.opened
     for number in 0..<10 { try lanes.append(rig.frame(number)) }
     #expect(rig.opened == before + 1)
-    #expect(lanes.all.map { $0.takeOpen() != nil } == [true, false, false, false])
+    #expect(lanes.ways.map { $0.takeOpen() != nil } == [true, false, false, false])
   }
 
   /// While a frame is being written into a pack, another thread's frame does not wait for it.
@@ -63,6 +63,6 @@ import Testing
     try lanes.append(rig.frame(2))
     mayGoOn.store(true, ordering: .sequentiallyConsistent)
     busy.finish()
-    #expect(lanes.all.allSatisfy { $0.takeOpen() != nil })
+    #expect(lanes.ways.allSatisfy { $0.takeOpen() != nil })
   }
 }

@@ -13,32 +13,41 @@ final class PackWriter: Sendable {
   /// The pack's place among those of the run.
   let number: Int
   private let lease: Lease
+  /// So many stored bytes fill it.
+  private let target: Int
   private let state: Mutex<State>
 
   fileprivate struct State: ~Copyable {
     let writer: any ObjectWriter
-    var hash = Blake2b()
+    var hash: PackHash
     var frames: [FramePlace] = []
     var contents = PackContents()
     var size: UInt64 = 0
 
-    init(_ writer: any ObjectWriter) { self.writer = writer }
+    init(_ writer: any ObjectWriter, _ hash: consuming PackHash) {
+      self.writer = writer
+      self.hash = hash
+    }
   }
 
-  init(number: Int, lease: Lease) throws(StoreError) {
+  /// Opens a pack; it is hashed with the others of `hashes`, or by itself.
+  init(
+    number: Int, lease: Lease, target: Int = target, hashes: PackHashes? = nil
+  ) throws(StoreError) {
     self.number = number
     self.lease = lease
+    self.target = target
     let writer = try lease.explained { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)
     }
-    state = Mutex(State(writer))
+    state = Mutex(State(writer, PackHash(of: number, with: hashes)))
   }
 
   /// Whether a frame with so many blobs belongs into the next pack. One frame is kept for the
   /// contents.
   func isFull(before blobs: Int) -> Bool {
     state.withLock { state in
-      state.size >= Self.target || state.frames.count + 1 >= FormatLimit.framesPerPack
+      state.size >= target || state.frames.count + 1 >= FormatLimit.framesPerPack
         || state.contents.records.count + blobs > FormatLimit.blobsPerPack
     }
   }
@@ -81,7 +90,7 @@ extension PackWriter.State {
 
   private mutating func append(_ bytes: [UInt8]) throws(StoreError) {
     try writer.append(bytes)
-    hash.update(bytes)
+    hash.append(bytes)
     size += UInt64(bytes.count)
   }
 

@@ -7,58 +7,90 @@ internal import SystemIO
 final class PackLane: Sendable {
   private let packs: RunPacks
   private let known: KnownBlobs
-  private let open = Mutex<PackWriter?>(nil)
+  private let target: Int
+  private let state: Mutex<State>
+  /// Bytes that have come since its packs are hashed with others. Ways that get as many of them have
+  /// as many that are not hashed yet.
+  private let shared = Atomic<Int>(0)
 
-  init(_ packs: RunPacks, _ known: KnownBlobs) {
-    self.packs = packs
-    self.known = known
+  private struct State {
+    var open: PackWriter?
+    var next: Next
+    /// How packs are opened after a checkpoint.
+    var first: Next
+  }
+
+  /// How the next pack is opened.
+  private struct Next {
+    var target: Int
+    var hashes: PackHashes?
+  }
+
+  /// Packs are full with `target` bytes.
+  init(_ packs: RunPacks, _ known: KnownBlobs, target: Int = PackWriter.target) {
+    (self.packs, self.known, self.target) = (packs, known, target)
+    let next = Next(target: target)
+    state = Mutex(State(next: next, first: next))
+  }
+
+  var sharedBytes: Int { shared.load(ordering: .relaxed) }
+
+  /// Lets the packs that are opened from now on be hashed with the others of `hashes`. The first of
+  /// them, and the first after each checkpoint, is full with `first` bytes.
+  func share(_ hashes: PackHashes, first: Int) {
+    state.withLock { state in
+      state.first = Next(target: first, hashes: hashes)
+      state.next = state.first
+    }
   }
 
   /// Appends a frame to the open pack; a pack that is full then is closed soon.
   func append(_ frame: PackFrame) throws(StoreError) {
-    try closeSoon(try open.withLock { open throws(StoreError) in try append(frame, to: &open) })
+    for pack in try put(frame) { try packs.closeSoon(pack) }
   }
 
-  /// Appends a frame, but for when another thread does just now: then false.
-  func appendIfFree(_ frame: PackFrame) throws(StoreError) -> Bool {
-    let full = try open.withLockIfAvailable { open throws(StoreError) in
-      try append(frame, to: &open)
-    }
-    guard let full else { return false }
-    try closeSoon(full)
-    return true
+  /// Appends a frame to the open pack, and gives the packs that are full then.
+  func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    try state.withLock { state throws(StoreError) in try put(frame, into: &state) }
   }
 
-  /// Gives the packs that are full.
-  private func append(
-    _ frame: PackFrame, to open: inout PackWriter?
+  /// The same, but for when another thread does just now: then nothing.
+  func putIfFree(_ frame: PackFrame) throws(StoreError) -> [PackWriter]? {
+    try state.withLockIfAvailable { state throws(StoreError) in try put(frame, into: &state) }
+  }
+
+  private func put(
+    _ frame: PackFrame, into state: inout State
   ) throws(StoreError) -> [PackWriter] {
     var full: [PackWriter] = []
-    if let pack = open, pack.isFull(before: frame.blobs.count) {
+    if let pack = state.open, pack.isFull(before: frame.blobs.count) {
       full.append(pack)
-      open = nil
+      state.open = nil
     }
-    let pack: PackWriter
-    if let there = open { pack = there } else { pack = try packs.open() }
-    open = pack
+    let pack = try open(&state)
     let number = try pack.append(frame)
     known.place(frame.blobs, pack: pack.number, frame: number)
+    if state.first.hashes != nil { shared.add(frame.stored.count, ordering: .relaxed) }
     if pack.isFull(before: 0) {
       full.append(pack)
-      open = nil
+      state.open = nil
     }
     return full
   }
 
-  private func closeSoon(_ full: [PackWriter]) throws(StoreError) {
-    for pack in full { try packs.closeSoon(pack) }
+  private func open(_ state: inout State) throws(StoreError) -> PackWriter {
+    if let pack = state.open { return pack }
+    let pack = try packs.open(target: state.next.target, hashes: state.next.hashes)
+    state.open = pack
+    state.next.target = target
+    return pack
   }
 
   /// Takes the open pack out, for who closes it; the next frame opens another.
   func takeOpen() -> PackWriter? {
-    open.withLock { open in
-      defer { open = nil }
-      return open
+    state.withLock { state in
+      defer { (state.open, state.next) = (nil, state.first) }
+      return state.open
     }
   }
 

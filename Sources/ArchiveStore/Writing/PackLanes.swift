@@ -1,23 +1,75 @@
-/// The ways of frames of contents into packs, for all threads: while one thread hashes a frame into
-/// a pack and writes it, the others have packs of their own.
+internal import Codecs
+internal import Synchronization
+
+/// The ways of frames of contents into packs, for all threads: while one thread writes a frame into a
+/// pack, the others have packs of their own.
 ///
-/// A frame takes the first way that is free. So a run that stores little, or seldom at the same
-/// time, makes one pack as if there were one way; and where all are busy a thread waits.
+/// At first a frame takes the first way that is free. So a run that stores little, or seldom at the
+/// same time, makes one pack as if there were one way; and where all are busy a thread waits. Once
+/// the run has filled a pack it has more ways, whatever its workers: packs that grow alike are hashed
+/// together in the lanes of the processor. They must not all be full at once, or all threads would
+/// wait for the disk; so the first pack of each way is of another size.
 final class PackLanes: Sendable {
+  /// All ways there can be.
   let all: [PackLane]
+  /// How many of them a run begins with.
+  private let atFirst: Int
+  private let packs: RunPacks
+  private let target: Int
+  private let hashes: [PackHashes]
+  private let isShared = Atomic<Bool>(false)
+
+  /// How many ways share what their packs are hashed in. More of them are hashed in still less time,
+  /// but then more bytes must be gathered until each has some.
+  private static let together = 4
+
+  /// How packs are hashed together, where the processor can.
+  static var usualHashes: (() -> PackHashes)? {
+    Blake2b.Stream.gainsTogether ? { PackHashes() } : nil
+  }
 
   /// One way for each two workers, at least two for several: of the time that content takes which
   /// does not compress, about a third goes into the pack's hash and its file.
-  init(_ packs: RunPacks, _ known: KnownBlobs, workers: Int) {
-    all = (0..<min(workers, max(2, (workers + 1) / 2))).map { _ in PackLane(packs, known) }
+  init(
+    _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
+    hashes makeHashes: (() -> PackHashes)? = usualHashes
+  ) {
+    (self.packs, self.target) = (packs, target)
+    atFirst = min(workers, max(2, (workers + 1) / 2))
+    let groups = (atFirst + Self.together - 1) / Self.together
+    hashes = makeHashes.map { make in (0..<groups).map { _ in make() } } ?? []
+    let ways = hashes.isEmpty ? atFirst : groups * Self.together
+    all = (0..<ways).map { _ in PackLane(packs, known, target: target) }
   }
 
   /// Appends a frame to an open pack; a pack that is full then is closed soon.
   func append(_ frame: PackFrame) throws(StoreError) {
-    for lane in all where try lane.appendIfFree(frame) { return }
-    try all[0].append(frame)
+    let full = try put(frame)
+    if !full.isEmpty { share() }
+    for pack in full { try packs.closeSoon(pack) }
+  }
+
+  private func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    let ways = ways
+    for way in ways { if let full = try way.putIfFree(frame) { return full } }
+    return try ways[0].put(frame)
+  }
+
+  /// The ways that are in use, those first into which the next frame is to go.
+  var ways: [PackLane] {
+    guard isShared.load(ordering: .acquiring) else { return Array(all[..<atFirst]) }
+    return all.map { ($0.sharedBytes, $0) }.sorted { $0.0 < $1.0 }.map(\.1)
+  }
+
+  /// Lets packs be hashed together from now on, once.
+  private func share() {
+    guard !hashes.isEmpty, !isShared.load(ordering: .relaxed) else { return }
+    for (number, way) in all.enumerated() {
+      way.share(hashes[number / Self.together], first: target * (number + 1) / all.count)
+    }
+    isShared.store(true, ordering: .releasing)
   }
 
   /// Removes what is open.
-  func discard() { for lane in all { lane.discard() } }
+  func discard() { for way in all { way.discard() } }
 }

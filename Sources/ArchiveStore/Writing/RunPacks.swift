@@ -31,13 +31,16 @@ final class RunPacks: Sendable {
   /// Packs that are durable, and their bytes.
   var counts: (packs: Int, bytes: UInt64) { state.withLock { ($0.count, $0.storedBytes) } }
 
-  /// Opens the next pack.
-  func open() throws(StoreError) -> PackWriter {
+  /// Opens the next pack, which so many bytes fill; it is hashed with the others of `hashes`, or by
+  /// itself.
+  func open(
+    target: Int = PackWriter.target, hashes: PackHashes? = nil
+  ) throws(StoreError) -> PackWriter {
     let number = state.withLock { state in
       defer { state.opened += 1 }
       return state.opened
     }
-    return try PackWriter(number: number, lease: lease)
+    return try PackWriter(number: number, lease: lease, target: target, hashes: hashes)
   }
 
   /// Makes a pack durable, now.

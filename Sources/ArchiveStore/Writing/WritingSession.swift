@@ -41,7 +41,10 @@ public final class WritingSession: Sendable {
   private let isReleased = Atomic<Bool>(false)
   private let ending = Mutex<Void>(())
 
-  init(_ repository: Repository, workers: Int, cache: IndexCache?) throws(StoreError) {
+  init(
+    _ repository: Repository, workers: Int, cache: IndexCache?,
+    packTarget: Int = PackWriter.target, hashes: (() -> PackHashes)? = PackLanes.usualHashes
+  ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
     let storage = repository.storage
@@ -67,7 +70,7 @@ public final class WritingSession: Sendable {
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
     trees = try TreeLane(PackLane(packs, known))
-    lanes = PackLanes(packs, known, workers: workers)
+    lanes = PackLanes(packs, known, workers: workers, target: packTarget, hashes: hashes)
   }
 
   deinit { abandon() }

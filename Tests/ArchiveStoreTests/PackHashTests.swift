@@ -1,0 +1,100 @@
+import Codecs
+import Testing
+
+@testable import ArchiveStore
+
+/// Bytes of packs that are gathered and hashed together.
+@Suite struct PackHashTests {
+  /// Portions, and bytes of each; also where blocks do not fill them.
+  private static let rooms = [(64, 1024), (8, 1000), (5, 128), (2, 77)]
+
+  /// Packs that get pieces of all sizes in turn, and end one after the other, others following.
+  @Test(arguments: rooms) func eachPackHasItsDigest(count: Int, size: Int) {
+    var random = SeededBytes(seed: 41)
+    let hashes = PackHashes(count: count, size: size)
+    for number in 0..<12 {
+      var packs = (0..<5).map { PackInHand(number * 10 + $0, hashes) }
+      for _ in 0..<40 {
+        let most = [2, size + 1, 3 * size, 2 * count * size][random.number(0..<4)]
+        packs[random.number(0..<packs.count)].append(random.bytes(random.number(0..<most)))
+        #expect(hashes.gathered <= count * size)
+      }
+      for index in packs.indices { packs[index].expectDigest() }
+      #expect(hashes.gathered == 0)
+    }
+  }
+
+  /// None has a portion that is full.
+  @Test func morePacksThanPortions() {
+    let hashes = PackHashes(count: 4, size: 500)
+    var packs = (0..<20).map { PackInHand($0, hashes) }
+    for round in 0..<3 {
+      for index in packs.indices { packs[index].append([UInt8(index), UInt8(round), 3]) }
+      #expect(hashes.gathered <= 2000)
+    }
+    for index in packs.indices { packs[index].expectDigest() }
+    #expect(hashes.gathered == 0)
+  }
+
+  @Test func aPackOfNothing() {
+    let hashes = PackHashes(count: 4, size: 500)
+    var hash = PackHash(of: 1, with: hashes)
+    #expect(hash.finish() == Blake2b.hash([]))
+    hash.append([])
+    #expect(hash.finish() == Blake2b.hash([]))
+  }
+
+  /// Nothing is hashed before there is no more room, and then half of it stays.
+  @Test func halfOfTheBytesStay() {
+    let hashes = PackHashes(count: 8, size: 1000)
+    var packs = (0..<4).map { PackInHand($0, hashes) }
+    for index in packs.indices { packs[index].append([UInt8](repeating: 1, count: 2000)) }
+    #expect(hashes.gathered == 8000)
+    packs[0].append([1])
+    #expect(hashes.gathered == 5000)
+    for index in packs.indices { packs[index].expectDigest() }
+  }
+
+  /// What is given up makes room, whichever way it ends.
+  @Test func aPackThatIsDroppedLeavesNothing() {
+    let hashes = PackHashes(count: 4, size: 100)
+    var other = PackInHand(1, hashes)
+    other.append([1, 2, 3])
+    func dropOne(_ number: Int) {
+      var hash = PackHash(of: number, with: hashes)
+      hash.append([UInt8](repeating: 2, count: 250))
+      #expect(hashes.gathered == 400)
+    }
+    for number in 2..<9 { dropOne(number) }
+    #expect(hashes.gathered == 100)
+    other.append([4])
+    other.expectDigest()
+  }
+
+  @Test func aPackByItselfIsHashedAtOnce() {
+    var hash = PackHash(of: 1, with: nil)
+    hash.append([1, 2])
+    hash.append([3])
+    #expect(hash.finish() == Blake2b.hash([1, 2, 3]))
+  }
+}
+
+/// A pack's hash, and all bytes that it has got.
+private struct PackInHand {
+  private let hash: Box
+  private var bytes: [UInt8] = []
+
+  private final class Box {
+    var hash: PackHash
+    init(_ hash: consuming PackHash) { self.hash = hash }
+  }
+
+  init(_ number: Int, _ hashes: PackHashes) { hash = Box(PackHash(of: number, with: hashes)) }
+
+  mutating func append(_ more: [UInt8]) {
+    bytes += more
+    hash.hash.append(more)
+  }
+
+  func expectDigest() { #expect(hash.hash.finish() == Blake2b.hash(bytes)) }
+}

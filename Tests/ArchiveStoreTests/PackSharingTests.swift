@@ -1,0 +1,245 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Packs that are hashed together, with packs that are full sooner than usual.
+@Suite struct PackSharingTests {
+  private static let target = 40_000
+
+  /// Ways of a run into a storage in memory.
+  private struct Rig {
+    let memory: MemoryStorage
+    let storage: WatchedStorage
+    let lease: Lease
+    let status = RunStatus(place: "test")
+    let packs: RunPacks
+    let hashes: [PackHashes]
+    let lanes: PackLanes
+
+    init(workers: Int, room: (count: Int, size: Int) = (16, 1000), shares: Bool = true) throws {
+      memory = MemoryStorage()
+      storage = WatchedStorage(memory)
+      lease = try Lease(try Repository.create(in: storage, program: "test").storage)
+      packs = RunPacks(lease, status)
+      let made = Mutex<[PackHashes]>([])
+      let make = {
+        let hashes = PackHashes(count: room.count, size: room.size)
+        made.withLock { $0.append(hashes) }
+        return hashes
+      }
+      lanes = PackLanes(
+        packs, KnownBlobs(IndexSet([])), workers: workers, target: PackSharingTests.target,
+        hashes: shares ? make : nil)
+      hashes = made.withLock { $0 }
+    }
+
+    var gathered: Int { hashes.reduce(0) { $0 + $1.gathered } }
+
+    func append(_ count: Int, seed: UInt64) throws {
+      var random = SeededBytes(seed: seed)
+      for _ in 0..<count {
+        let stored = random.bytes(random.number(1..<5000))
+        try lanes.append(PackFrame(stored: stored, plain: 1, blobs: []))
+      }
+    }
+
+    /// What a checkpoint does.
+    func settle() throws {
+      for pack in lanes.all.compactMap({ $0.takeOpen() }) { try packs.closeSoon(pack) }
+      try packs.wait()
+    }
+
+    /// Each pack's name is the hash of its bytes.
+    func expectRightNames() throws {
+      #expect(packs.areAllClosed && gathered == 0)
+      for (_, pack) in packs.unindexed {
+        let bytes = try memory.load(RepositoryLayout.pack(pack.id), limit: .max)
+        #expect(Blake2b.hash(bytes) == pack.id && UInt64(bytes.count) == pack.size)
+      }
+    }
+
+    var sizes: [UInt64] { packs.unindexed.map(\.pack.size) }
+  }
+
+  @Test(arguments: [1, 2, 3, 8, 12]) func eachPackHasItsName(workers: Int) throws {
+    let rig = try Rig(workers: workers)
+    try rig.append(400, seed: 51)
+    try rig.settle()
+    try rig.expectRightNames()
+    #expect(rig.sizes.count > 20)
+  }
+
+  @Test(arguments: [1, 2]) func aSmallRunMakesOnePackThatIsHashedAtOnce(workers: Int) throws {
+    let rig = try Rig(workers: workers)
+    try rig.append(8, seed: 52)
+    #expect(rig.gathered == 0)
+    try rig.settle()
+    #expect(rig.sizes.count == 1)
+    try rig.expectRightNames()
+  }
+
+  /// Behind the first full pack there are four, whatever the workers, that get as much each.
+  @Test(arguments: [1, 2]) func fourPacksAreOpenOnceOneWasFull(workers: Int) throws {
+    let rig = try Rig(workers: workers, room: (64, 1000))
+    let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
+    for _ in 0..<40 { try rig.lanes.append(frame) }
+    #expect(rig.lanes.ways.count == 4 && rig.gathered == 0)
+    for _ in 0..<8 { try rig.lanes.append(frame) }
+    #expect(rig.gathered == 8000)
+    #expect(rig.lanes.ways.map(\.sharedBytes) == [2000, 2000, 2000, 2000])
+    try rig.settle()
+    #expect(rig.sizes.count == 5)
+    try rig.expectRightNames()
+  }
+
+  /// They are not full all at once, and so again after a checkpoint.
+  @Test func packsAreFullOneAfterTheOther() throws {
+    let rig = try Rig(workers: 2)
+    let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
+    for _ in 0..<40 { try rig.lanes.append(frame) }
+    try rig.settle()
+    for _ in 0..<2 {
+      let before = rig.packs.unindexed.count
+      for _ in 0..<(4 * 40) { try rig.lanes.append(frame) }
+      try rig.packs.wait()
+      let full = rig.sizes[before...].map { ($0 + 500) / 1000 }
+      #expect(full.sorted() == [10, 20, 30, 40])
+      try rig.settle()
+    }
+    try rig.expectRightNames()
+  }
+
+  /// Nor are there more packs where hashing together gains nothing.
+  @Test func withoutLanesThereIsOneWayForEachTwoWorkers() throws {
+    let rig = try Rig(workers: 2, shares: false)
+    try rig.append(100, seed: 53)
+    #expect(rig.lanes.ways.count == 2 && rig.lanes.all.count == 2)
+    try rig.settle()
+    try rig.expectRightNames()
+  }
+
+  /// Threads that append, and one at checkpoints; never is more gathered than there is room.
+  @Test func checkpointsWhileOthersAppend() throws {
+    let rig = try Rig(workers: 6)
+    let threads = try Workers(count: 5, capacity: 5, name: "test")
+    let done = Atomic<Int>(0)
+    for number in 0..<4 {
+      threads.submit {
+        #expect(throws: Never.self) { try rig.append(300, seed: 60 + UInt64(number)) }
+        done.add(1, ordering: .sequentiallyConsistent)
+      }
+    }
+    threads.submit {
+      while done.load(ordering: .sequentiallyConsistent) < 4 {
+        #expect(throws: Never.self) { try rig.settle() }
+        #expect(rig.gathered <= 16_000)
+      }
+    }
+    threads.finish()
+    try rig.settle()
+    try rig.expectRightNames()
+    #expect(rig.packs.counts.packs > 60)
+  }
+
+  /// A run whose storage fails while bytes wait to be hashed ends with that, and leaves nothing.
+  @Test(arguments: [30, 45, 46, 47, 48, 49, 60, 90]) func theStorageFails(call: Int) throws {
+    let rig = try Rig(workers: 2)
+    rig.storage.fail(at: call)
+    let error = storeError {
+      try rig.append(150, seed: 54)
+      try rig.settle()
+    }
+    #expect(error?.code == .system && error?.reason == "the test says so")
+    rig.status.end()
+    rig.lanes.discard()
+    try? rig.packs.wait()
+    #expect(rig.gathered == 0)
+    #expect(try rig.memory.list(rig.lease.path).allSatisfy(Lease.isSign))
+  }
+}
+
+/// The same by way of a session.
+@Suite struct SharingSessionTests {
+  private static let files = (0..<24).map {
+    SeededBytes.some(seed: UInt64(70 + $0), count: 60_000 + $0)
+  }
+
+  private let storage = WatchedStorage(MemoryStorage())
+
+  private func begin(_ repository: Repository) throws -> WritingSession {
+    try WritingSession(
+      repository, workers: 2, cache: nil, packTarget: 300_000,
+      hashes: { PackHashes(count: 16, size: 8 << 10) })
+  }
+
+  /// Stores some of the files, each in a frame of its own.
+  private func store(_ numbers: Range<Int>, in session: WritingSession) throws -> [TreeEntry] {
+    let writer = try session.makeWriter()
+    return try numbers.map { number in
+      let content = try writer.storeFile(
+        logicalPath: ByteString("folders/x/\(number)"), bytes: Self.files[number])
+      try writer.flush()
+      return TreeEntry(name: ByteString("\(number)"), node: .file(content))
+    }
+  }
+
+  @Test func aSnapshotOfPacksThatWereHashedTogether() throws {
+    let repository = try Repository.create(in: storage, program: "test")
+    let session = try begin(repository)
+    var entries = try store(0..<14, in: session)
+    #expect(session.lanes.ways.count == 4)
+    try session.checkpoint()
+    entries += try store(14..<24, in: session)
+    let snapshot = try session.finish(
+      repository.makeSnapshot(try session.storeTree(entries)))
+    let reader = try repository.beginReading()
+    for (number, bytes) in Self.files.enumerated() {
+      #expect(try reader.bytes(at: ByteString("\(number)"), in: snapshot) == bytes)
+    }
+    #expect(session.indexedPacks.count > 8)
+    for id in session.indexedPacks {
+      let bytes = try storage.load(RepositoryLayout.pack(id), limit: .max)
+      #expect(Blake2b.hash(bytes) == id)
+    }
+  }
+
+  @Test func abandoningLeavesNothing() throws {
+    let repository = try Repository.create(in: storage, program: "test")
+    let session = try begin(repository)
+    _ = try store(0..<20, in: session)
+    #expect(session.lanes.ways.count == 4)
+    session.abandon()
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+    #expect(try storage.list(RepositoryLayout.indexes).isEmpty)
+  }
+
+  /// One call of the storage after the other fails: where that ends the run there is no snapshot, and
+  /// nothing unfinished.
+  @Test func eachCallFails() throws {
+    for number in 1... {
+      let storage = WatchedStorage(MemoryStorage())
+      let repository = try Repository.create(in: storage, program: "test")
+      let session = try begin(repository)
+      storage.fail(at: number)
+      let error = storeError {
+        let entries = try store(0..<18, in: session)
+        try session.checkpoint()
+        _ = try session.finish(repository.makeSnapshot(try session.storeTree(entries)))
+      }
+      let hasFailed = storage.hasFailed
+      storage.fail(at: nil)
+      if !hasFailed {
+        #expect(error == nil && number > 40)
+        return
+      }
+      guard error != nil else { continue }
+      session.abandon()
+      #expect(try storage.list(RepositoryLayout.leases).isEmpty, "call \(number)")
+      #expect(try repository.snapshots().snapshots.isEmpty, "call \(number)")
+    }
+  }
+}
