@@ -44,14 +44,14 @@ import Testing
     #expect(hash.finish() == Blake2b.hash([]))
   }
 
-  /// Nothing is hashed before there is no more room, and then half of it stays.
-  @Test func halfOfTheBytesStay() {
-    let hashes = PackHashes(count: 8, size: 1000)
+  /// Nothing is hashed before there is no more room, and then as much of each pack as makes some.
+  @Test func asMuchWaitsAsThereIsRoomFor() {
+    let hashes = PackHashes(count: 16, size: 1000)
     var packs = (0..<4).map { PackInHand($0, hashes) }
-    for index in packs.indices { packs[index].append([UInt8](repeating: 1, count: 2000)) }
-    #expect(hashes.gathered == 8000)
+    for index in packs.indices { packs[index].append([UInt8](repeating: 1, count: 4000)) }
+    #expect(hashes.gathered == 16_000)
     packs[0].append([1])
-    #expect(hashes.gathered == 5000)
+    #expect(hashes.gathered == 13_000)
     for index in packs.indices { packs[index].expectDigest() }
   }
 

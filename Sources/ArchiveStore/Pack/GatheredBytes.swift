@@ -3,8 +3,8 @@ internal import Codecs
 /// Bytes of several packs that wait to be hashed together. Not for two threads at once.
 ///
 /// They lie in portions of one size, so that of each pack as much is hashed at a time, and the memory
-/// is no more than there are portions. A pack that gets less than the others runs out of them first;
-/// so half of all bytes stay when there is no more room, for what is hashed with the next.
+/// is no more than there are portions. Nothing is hashed while there is room, and then no more than
+/// must be: the more waits, the likelier each pack has something that goes with the others'.
 struct GatheredBytes: ~Copyable {
   private let size: Int
   private let count: Int
@@ -24,7 +24,7 @@ struct GatheredBytes: ~Copyable {
     var filled = 0
   }
 
-  /// Room for `count` portions, at least two, of `size` bytes.
+  /// Room for `count` portions of `size` bytes.
   init(count: Int, size: Int) {
     (self.count, self.size) = (count, size)
     free = Array((0..<count).reversed())
@@ -100,10 +100,9 @@ extension GatheredBytes {
     }
   }
 
-  /// Hashes until half of the portions are free. With more packs than portions none may be full.
+  /// Makes at least one portion free. With more packs than portions none may be full.
   private mutating func makeRoom() {
-    while free.count < count / 2, hashFull() {}
-    if free.isEmpty { hashLast(packs.indices.filter { packs[$0].last != nil }) }
+    if !hashFull() { hashLast(packs.indices.filter { packs[$0].last != nil }) }
   }
 
   /// Hashes the first full portion of each pack that has one; false when none has.

@@ -10,8 +10,9 @@ internal import Synchronization
 ///
 /// Its lock is the last that a thread takes, after those of the way and the pack.
 final class PackHashes: Sendable {
-  /// Portions, and bytes of each: 8 MiB in all. Less is hashed less evenly, where frames have 4 MiB.
-  private static let usual = (count: 64, size: 128 << 10)
+  /// Portions, and bytes of each: 6 MiB in all. That is what waits where four packs get frames of 4 MiB
+  /// in turn, 1 MiB of each being hashed meanwhile.
+  private static let usual = (count: 48, size: 128 << 10)
   private let bytes: Mutex<GatheredBytes>
 
   convenience init() { self.init(count: Self.usual.count, size: Self.usual.size) }

@@ -17,6 +17,7 @@ final class PackLanes: Sendable {
   private let packs: RunPacks
   private let target: Int
   private let hashes: [PackHashes]
+  private let isSharing = Atomic<Bool>(false)
   private let isShared = Atomic<Bool>(false)
 
   /// How many ways share what their packs are hashed in. More of them are hashed in still less time,
@@ -63,7 +64,7 @@ final class PackLanes: Sendable {
 
   /// Lets packs be hashed together from now on, once.
   private func share() {
-    guard !hashes.isEmpty, !isShared.load(ordering: .relaxed) else { return }
+    guard !hashes.isEmpty, !isSharing.exchange(true, ordering: .relaxed) else { return }
     for (number, way) in all.enumerated() {
       way.share(hashes[number / Self.together], first: target * (number + 1) / all.count)
     }
