@@ -22,7 +22,7 @@ extension Target {
     let wanted = runs.map { Blake2b.hash(bytes.span.extracting($0)) }
     let digests = Blake2b.hashInStreams(runs, bytes.span, lanes)
     require(digests == wanted, "streams in \(lanes) lanes give other digests")
-    let count = max(1, Int(bytes.first ?? 0) / 41)
+    let count = HashRuns.streams(bytes)
     var streams = (0..<count).map { _ in Blake2b.Stream(lanes: lanes) }
     var all = [[UInt8]](repeating: [], count: count)
     for start in stride(from: 0, to: runs.count, by: count) {
@@ -50,23 +50,29 @@ enum HashRuns {
     }
   }
 
+  /// How many streams take them: what their number is too large by tells.
+  static func streams(_ bytes: [UInt8]) -> Int { max(1, Int(bytes.first ?? 0) / (most + 1)) }
+
   private static func word(_ bytes: [UInt8], _ place: Int) -> UInt16 {
     LittleEndian.integer(bytes.span, at: place, as: UInt16.self)
   }
 
   // MARK: - Seeds
 
-  /// All lanes in use, at blocks' ends and beside them; a long run beside short ones; equal runs.
+  /// All lanes in use, at blocks' ends and beside them; a long run beside short ones; equal runs; and
+  /// such of several streams.
   static var seeds: [(target: String, bytes: [UInt8])] {
     let lengths = [
       [0, 1, 127, 128, 129, 255, 256, 257, 300, 1000], [2000] + (0..<20).map { 7 * $0 },
       [Int](repeating: 400, count: 40), [3], [],
     ]
     return lengths.map { ("hash-lanes", seed($0)) }
+      + [seed(lengths[0] + lengths[0], streams: 4), seed(lengths[2], streams: 5)]
+      .map { ("hash-lanes", $0) }
   }
 
-  private static func seed(_ lengths: [Int]) -> [UInt8] {
-    var bytes = [UInt8(lengths.count)]
+  private static func seed(_ lengths: [Int], streams: Int = 0) -> [UInt8] {
+    var bytes = [UInt8(lengths.count + (most + 1) * streams)]
     for (number, length) in lengths.enumerated() {
       LittleEndian.append(UInt16(number * 13), to: &bytes)
       LittleEndian.append(UInt16(length), to: &bytes)
