@@ -27,7 +27,7 @@ public final class WritingSession: Sendable {
   let packs: RunPacks
   let trees: TreeLane
   /// Of frames' buffers that are not in use so many bytes are kept for each worker.
-  private static let keptBytes = 10 << 20
+  private static let keptBytes = 8 << 20
 
   /// Frames of large files that any thread may compress.
   let queue: FrameQueue
