@@ -170,7 +170,8 @@ static void take_blocks(
 // Puts bytes of a run into the stream's tail, as far as there is room.
 static void fill(struct cb_stream *stream, struct cb_run *run) {
   size_t bytes = block - stream->held < run->length ? block - stream->held : run->length;
-  if (bytes) memcpy(stream->tail + stream->held, run->bytes, bytes);
+  if (bytes == 0) return;
+  memcpy(stream->tail + stream->held, run->bytes, bytes);
   stream->held += bytes;
   run->bytes += bytes;
   run->length -= bytes;
@@ -190,7 +191,7 @@ static void update(int lanes, struct cb_stream *streams, struct cb_run *runs, si
   for (size_t i = 0; i < count; i++) {
     from[i] = runs[i].bytes;
     bytes[i] = runs[i].length ? (runs[i].length - 1) / block * block : 0;
-    runs[i].bytes += bytes[i];
+    if (bytes[i]) runs[i].bytes += bytes[i];
     runs[i].length -= bytes[i];
   }
   take_blocks(lanes, streams, from, bytes, count);

@@ -76,6 +76,37 @@ import Testing
     #expect(try rig.text("back/b-wal") == "a new log")
   }
 
+  /// Databases of which each file has a name in two folders, as `cp -al` makes them; and what only looks
+  /// like them: a file beside one with a journal's name. Each is found by both names.
+  @Test func hardLinkedDatabasesAreWhole() throws {
+    let rig = try Rig()
+    let names = ["db", "db-wal", "plain", "plain-journal", "only", "only-journal", "small"]
+    for name in names { try rig.folder.write("in \(name)", at: ByteString("tree/a/\(name)")) }
+    try rig.folder.write(Self.magic + "pages", at: "tree/a/db")
+    try rig.folder.write(Self.magic + "pages", at: "tree/a/small")
+    try rig.folder.write("a journal of its own", at: "tree/b/only-journal")
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for name in names where name != "only-journal" {
+      let name = ByteString(name)
+      try tree.folder("b").createHardLink(name, to: name, in: tree.folder("a"))
+    }
+    let report = try rig.backup(keeping: "cache")
+    #expect(report.isComplete && report.warnings.isEmpty && report.files == 14)
+    #expect(try rig.restore(report).isComplete)
+    let back = try Folder.open(path: rig.folder.path("back"))
+    for name in names {
+      for folder in ["a", "b"] {
+        let path = ByteString("\(folder)/\(name)")
+        #expect(
+          try rig.folder.read(ByteString("tree").appending(path))
+            == rig.folder.read(ByteString("back").appending(path)), "\(path)")
+      }
+      let places = try ["a", "b"].map { try back.folder($0).status(ByteString(name)).identity }
+      #expect((places[0] == places[1]) == (name != "only-journal"), "\(name)")
+    }
+    #expect(try rig.backup(keeping: "cache").opened == 0)
+  }
+
   @Test func aLogThatIsLeftOutStaysOut() throws {
     let rig = try Rig()
     try rig.folder.write(Self.magic + "pages", at: "tree/a")

@@ -77,12 +77,19 @@ import Testing
   /// it is in nobody's way.
   @Test func aFolderThatIsReplacedInTheMiddle() throws {
     let rig = try Rig()
-    for name: ByteString in ["a/1", "a/2", "a/3", "y/1", "z/1", "z/3"] {
+    for name: ByteString in ["a/1", "a/2", "a/3", "z/1", "z/3"] {
       try rig.folder.write("in \(name)", at: ByteString("tree").appending(name))
     }
     let tree = try Folder.open(path: rig.folder.path("tree"))
-    // It is read by the name that the scan comes to first, the one in the last folder.
     try tree.folder("z").createHardLink("2", to: "2", in: tree.folder("a"))
+    // The file is read by the name that the scan comes to first, which is a matter of the volume.
+    let scan = try #require(try rig.scan().containers.first)
+    let leader = try #require(
+      scan.entries.indices.first { scan.path($0).lastComponent == "2" })
+    let isFirst = scan.path(leader).components.first == "a"
+    let (replaced, other): (ByteString, ByteString) = isFirst ? ("a", "z") : ("z", "a")
+    // The first file of the folder is read then: that of "z" after the two of "a".
+    let opened = isFirst ? 1 : 3
     let counters = ProgressCounters()
     let isReplaced = Mutex(false)
     let path = rig.folder.path("tree")
@@ -90,21 +97,22 @@ import Testing
       request.workers = 1
       request.counters = counters
       request.isStopping = {
-        guard counters.progress.opened == 4 else { return false }
+        guard counters.progress.opened == opened else { return false }
         isReplaced.withLock { isReplaced in
-          if !isReplaced { isReplaced = (try? Self.replace("z", in: path)) != nil }
+          if !isReplaced { isReplaced = (try? Self.replace(replaced, in: path)) != nil }
         }
         return false
       }
     }
     #expect(isReplaced.withLock { $0 })
-    #expect(counters.progress.opened == 5, "z/1 was read, then the link by its other name")
-    #expect(report.unreadable.map(\.path) == ["folders/tree/z"])
+    // One of its own was read, then the link by its other name; of the other folder the rest.
+    #expect(counters.progress.opened == 4)
+    #expect(report.unreadable.map(\.path) == [ByteString("folders/tree").appending(replaced)])
     #expect(try rig.restore(report).isComplete)
-    try expectSame(rig, ["a", "y"])
-    #expect(try rig.names("back") == ["a", "y"])
+    try expectSame(rig, [other])
+    #expect(try rig.names("back") == [other])
     let next = try rig.backup(keeping: "cache")
-    #expect(next.isComplete && next.files == 5)
+    #expect(next.isComplete && next.files == 4)
   }
 
   /// Puts another folder in the place of one, from which a name goes, too.

@@ -8,10 +8,12 @@ internal import Synchronization
 /// read for its hash: what the disk refused the kernel may have dropped, and the hash of what is left
 /// would confirm it.
 ///
-/// Its lock is the last that a thread takes, after those of the way and the pack.
+/// Its lock is the last that a thread takes, after those of the way and the pack. While one thread
+/// hashes, the others of the group wait for it with their packs: 0.5 ns a byte, of which compressing
+/// takes many times as much.
 final class PackHashes: Sendable {
-  /// Portions, and bytes of each: 6 MiB in all. That is what waits where four packs get frames of 4 MiB
-  /// in turn, 1 MiB of each being hashed meanwhile.
+  /// Portions, and bytes of each: 6 MiB in all. Where four packs get frames of 4 MiB in turn, that is
+  /// enough for each to have something that waits whenever room has to be made.
   private static let usual = (count: 48, size: 128 << 10)
   private let bytes: Mutex<GatheredBytes>
 

@@ -23,6 +23,8 @@ final class PackWriter: Sendable {
     var frames: [FramePlace] = []
     var contents = PackContents()
     var size: UInt64 = 0
+    /// Whether a write has failed, so that the file may hold a part of what it should.
+    private var isTorn = false
 
     init(_ writer: any ObjectWriter, _ hash: consuming PackHash) {
       self.writer = writer
@@ -89,13 +91,17 @@ extension PackWriter.State {
   }
 
   private mutating func append(_ bytes: [UInt8]) throws(StoreError) {
+    isTorn = true
     try writer.append(bytes)
+    isTorn = false
     hash.append(bytes)
     size += UInt64(bytes.count)
   }
 
   /// Appends the contents and the seek table; gives the pack's id.
   mutating func finish() throws(StoreError) -> Digest {
+    // The thread that saw it may not have ended the run yet.
+    if isTorn { throw .invalid("a pack", "a write to it has failed: it cannot be closed") }
     var builder = try FrameBuilder(limit: FormatLimit.frame)
     var encoder = try FrameEncoder()
     let table = contents.encode()

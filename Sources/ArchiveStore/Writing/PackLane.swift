@@ -9,7 +9,7 @@ final class PackLane: Sendable {
   private let known: KnownBlobs
   private let target: Int
   private let state: Mutex<State>
-  /// Bytes that have come since its packs are hashed with others. Ways that get as many of them have
+  /// Bytes that have come since packs are opened to be hashed with others. Ways that get as many of them have
   /// as many that are not hashed yet.
   private let shared = Atomic<Int>(0)
 

@@ -5,9 +5,9 @@ internal import Synchronization
 /// pack, the others have packs of their own.
 ///
 /// At first a frame takes the first way that is free. So a run that stores little, or seldom at the
-/// same time, makes one pack as if there were one way; and where all are busy a thread waits. Once
-/// the run has filled a pack it has more ways, whatever its workers: packs that grow alike are hashed
-/// together in the lanes of the processor. They must not all be full at once, or all threads would
+/// same time, makes one pack as if there were one way; and where all are busy a thread waits. Once the
+/// run has filled a pack, and if the processor has lanes, there are more ways, whatever the workers:
+/// packs that grow alike are hashed together. They must not all be full at once, or all threads would
 /// wait for the disk; so the first pack of each way is of another size.
 final class PackLanes: Sendable {
   /// All ways there can be.

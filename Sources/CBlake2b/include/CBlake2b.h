@@ -9,7 +9,7 @@
 // gives its lowest byte first.
 struct cb_state {
   uint64_t h[8];
-  // How many bytes there were.
+  // How many bytes came before those in hand.
   uint64_t taken;
 };
 

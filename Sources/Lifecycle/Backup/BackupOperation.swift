@@ -98,6 +98,7 @@ public struct BackupOperation {
   /// - Throws: `LifecycleError` when of all that is kept nothing could be read: a snapshot of nothing
   ///   would be taken for the last one.
   private func storeAbove(_ run: BackupRun) throws -> TreeReference {
+    try run.requireWhole()
     var tree = LogicalTree()
     var isNothing =
       run.trees.contains { !$0.isEmpty } || !(plan.unreadable + run.findings.unreadable).isEmpty

@@ -122,6 +122,21 @@ final class BackupRun: Sendable {
     }
   }
 
+  /// Makes sure that of all that was begun nothing is lacking but what is named as missing. A mistake
+  /// of the program must not make a snapshot that lacks something without a word.
+  func requireWhole() throws {
+    for folder in assembly.begun where !isClosed(folder) {
+      throw LifecycleError.uncertain(
+        trees[Int(folder.container)].scan.logicalPath(Int(folder.index)))
+    }
+    for tree in trees where !tree.isEmpty {
+      let isThere = assembly.root(tree.number) != nil || known[tree.number].root != nil
+      guard isThere || isClosed(tree.id(0)) else {
+        throw LifecycleError.uncertain(tree.scan.logicalPath(0))
+      }
+    }
+  }
+
   // MARK: - Checkpoints
 
   /// Makes what is done good for the next run, when that is due and no other thread is at it;

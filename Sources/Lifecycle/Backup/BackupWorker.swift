@@ -85,7 +85,7 @@ struct BackupWorker: ~Copyable {
       hand.results.miss(index)
       return try lead(followers[...])
     }
-    if read.heldAt != nil { return held.add(index, read, of: hand) }
+    if let place = read.heldAt { return held.add(index, read, at: place, of: hand) }
     try hand.add(index, read)
     try follow(followers[...], read, folder.scan.entries[index].status.identity)
   }

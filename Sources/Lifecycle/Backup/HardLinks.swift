@@ -36,13 +36,15 @@ struct HardLinks: Sendable {
     groups[identity] = group
   }
 
-  /// Chooses in each group who is read, among those that must be.
+  /// Chooses in each group who is read, among those that must be. A database, its log and its journal
+  /// are read by each of their names: which of them are one unit is a matter of names.
   mutating func lead(_ trees: [KeptTree], _ known: [KnownTree]) {
     for group in groups.values {
       let read = group.members.filter { id in
         let (container, index) = (Int(id.container), Int(id.index))
-        return trees[container].isRead(index, known[container])
-          && known[container].renamedLinks[id.index] == nil
+        let known = known[container]
+        return trees[container].isRead(index, known) && known.renamedLinks[id.index] == nil
+          && known.databases[id.index] == nil && !known.companions.contains(id.index)
       }
       guard let leader = read.first, read.count > 1 else { continue }
       followers[leader] = Array(read.dropFirst())

@@ -5,7 +5,8 @@ internal import SystemIO
 /// time that they take one by one.
 ///
 /// Their units wait with them. What is held is at most `room` bytes, and what a file has grown by
-/// since the scan.
+/// since the scan. While their thread reads a large file they wait for its end, as the frame in hand
+/// does; a crash costs reading them again.
 final class HeldFiles {
   /// Which files are held, in bytes: an empty one needs no hash, and of a larger one the pieces are
   /// hashed together.
@@ -15,11 +16,12 @@ final class HeldFiles {
   /// Of tiny files so many: there is nothing to gain from more.
   static let most = 256
 
-  /// A file, whose bytes are `read.heldAt` of those that are held.
+  /// A file, and where its bytes lie among those that are held.
   struct File {
     let hand: UnitInHand
     let index: Int
     let read: ReadEntry
+    let place: Range<Int>
   }
 
   private(set) var files: [File] = []
@@ -49,8 +51,8 @@ final class HeldFiles {
   }
 
   /// Holds a file that was read last.
-  func add(_ index: Int, _ read: ReadEntry, of hand: UnitInHand) {
-    files.append(File(hand: hand, index: index, read: read))
+  func add(_ index: Int, _ read: ReadEntry, at place: Range<Int>, of hand: UnitInHand) {
+    files.append(File(hand: hand, index: index, read: read, place: place))
     end = bytes.count
   }
 
@@ -119,9 +121,11 @@ extension BackupWorker {
     let contents = try held.contents { files, bytes in
       try writer.storeFiles(files, of: bytes)
     }
+    precondition(contents.count == held.files.count, "each file has its content")
     for (file, content) in zip(held.files, contents) {
       var read = file.read
       read.entry.node = .file(content)
+      read.heldAt = nil
       try file.hand.add(file.index, read)
     }
     // Units that were given up, or that the run ended in, do not wait; what was read of them is noted.
@@ -133,7 +137,7 @@ extension BackupWorker {
 extension HeldFiles.File {
   fileprivate var small: SmallFile {
     SmallFile(
-      logicalPath: hand.folder.path.appending(read.entry.name), place: read.heldAt ?? 0..<0,
+      logicalPath: hand.folder.path.appending(read.entry.name), place: place,
       hints: FileHints(read.status))
   }
 }

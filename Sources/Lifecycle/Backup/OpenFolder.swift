@@ -11,6 +11,9 @@ struct OpenFolder: Sendable {
   private(set) var metadata: StoredMetadata?
   /// Files that the scan did not find, in the order of their names.
   private(set) var extras: [UnitResults.Extra] = []
+  /// Whether a result came twice: then it is not known which are still to come.
+  private(set) var hasSurplus = false
+  private var isVisited = false
   /// The statuses of after the reading, where they are not the scan's.
   private(set) var statuses: [Int32: FileStatus] = [:]
 
@@ -18,6 +21,8 @@ struct OpenFolder: Sendable {
     var start = 0
     var length: UInt32 = 0
     var isSettled = false
+    /// Whether a result came, that it is missed among them.
+    var isDealtWith = false
   }
 
   /// Opens a folder with so many results to come.
@@ -33,6 +38,8 @@ struct OpenFolder: Sendable {
   /// Takes results; `isVisit` says that the folder itself was dealt with.
   mutating func take(_ results: borrowing UnitResults, isVisit: Bool) {
     remaining -= results.entries.count + (isVisit ? 1 : 0)
+    hasSurplus = hasSurplus || (isVisit && isVisited)
+    isVisited = isVisited || isVisit
     if let metadata = results.metadata { self.metadata = metadata }
     if !results.extras.isEmpty {
       extras = (extras + results.extras).sorted { $0.name < $1.name }
@@ -40,9 +47,11 @@ struct OpenFolder: Sendable {
     let start = bytes.count
     bytes += results.bytes
     for entry in results.entries {
-      slots[Int(entry.index) - first] = Slot(
+      let slot = Int(entry.index) - first
+      hasSurplus = hasSurplus || slots[slot].isDealtWith
+      slots[slot] = Slot(
         start: start + entry.range.lowerBound, length: UInt32(entry.range.count),
-        isSettled: entry.isSettled)
+        isSettled: entry.isSettled, isDealtWith: true)
       if let status = entry.status { statuses[entry.index] = status }
     }
   }

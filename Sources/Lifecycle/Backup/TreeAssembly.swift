@@ -38,13 +38,16 @@ final class TreeAssembly: Sendable {
     (self.source, self.clock) = (source, clock)
   }
 
+  /// Folders that are begun and not complete.
+  var begun: [EntryID] { state.withLock { Array($0.open.keys) } }
+
   /// The root of a container; nothing when it could not be entered.
   func root(_ container: Int) -> Root? { state.withLock { $0.roots[Int32(container)] } }
 
   /// Takes results of a folder; `isVisit` says that the folder itself was dealt with.
   func deliver(_ results: consuming UnitResults, to folder: EntryID, isVisit: Bool) throws {
     var (folder, results, isVisit) = (folder, results, isVisit)
-    while let complete = take(results, folder, isVisit) {
+    while let complete = try take(results, folder, isVisit) {
       let (entry, record) = try store(folder, complete)
       let isWhole = complete.metadata?.isWhole ?? true
       guard folder.index > 0 else {
@@ -80,16 +83,17 @@ final class TreeAssembly: Sendable {
   /// Adds results; gives the folder when it is complete.
   private func take(
     _ results: borrowing UnitResults, _ folder: EntryID, _ isVisit: Bool
-  ) -> OpenFolder? {
+  ) throws -> OpenFolder? {
     let (container, index) = (Int(folder.container), Int(folder.index))
     let tree = trees[container]
-    return state.withLock { state in
+    return try state.withLock { state in
       var open =
         state.open.removeValue(forKey: folder)
         ?? OpenFolder(
           children: tree.scan.entries[index].children,
           awaiting: tree.awaited(index, known[container]))
       open.take(results, isVisit: isVisit)
+      if open.hasSurplus { throw LifecycleError.uncertain(tree.scan.logicalPath(index)) }
       if open.isComplete { return open }
       state.open[folder] = open
       return nil
@@ -169,6 +173,14 @@ extension TreeAssembly {
 }
 
 extension LifecycleError {
+  /// Of a folder there is a result too many, or too few, and no telling what would be lacking.
+  static func uncertain(_ path: ByteString) -> LifecycleError {
+    LifecycleError(
+      .failed, "cannot back up '\(path)': it is not certain that all of it was read",
+      hint: "this is a mistake of the program, please report it; no snapshot was made, and earlier "
+        + "ones are as they were")
+  }
+
   /// The state's file gave something else than a moment ago.
   static func lostRecord(_ path: ByteString) -> LifecycleError {
     LifecycleError(

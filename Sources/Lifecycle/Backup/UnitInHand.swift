@@ -23,6 +23,7 @@ final class UnitInHand {
 
   /// Adds an entry that was read, and notes it.
   func add(_ index: Int, _ read: ReadEntry) throws(StoreError) {
+    precondition(read.heldAt == nil, "the file has no content yet")
     let encoded = try read.entry.encoded()
     notes.add(read.entry.name, read.status, isSettled: read.isSettled, encoded: encoded)
     results.add(index, encoded, status: read.status, isSettled: read.isSettled)
