@@ -6,7 +6,7 @@ extension Blake2b {
   ///
   /// Four streams that get as much each take a third of the time that they take one by one; a stream
   /// alone takes as long as a `Blake2b` does.
-  public struct Stream: Sendable {
+  public struct Stream {
     /// How many lanes there are for it and those that are hashed with it; without any, libsodium.
     private let lanes: Int
     private var state = cb_stream()
@@ -68,7 +68,7 @@ extension Blake2b {
 }
 
 /// libsodium's hash of a stream; changed only by the one stream that has it.
-private final class Alone: @unchecked Sendable {
+private final class Alone {
   var hash: Blake2b
 
   init(_ hash: consuming Blake2b) { self.hash = hash }
