@@ -5,7 +5,8 @@ import Testing
 
 /// Which processes use a file.
 @Suite struct ProcessesTests {
-  /// A process that holds its standard input and, by it, ends with the test.
+  /// A `cat` that ends with its standard input, which it holds. It is there once it has given a line
+  /// back: before, the process is still the shell that becomes it.
   private final class Holder {
     let running = Process()
     private let input = Pipe()
@@ -13,11 +14,12 @@ import Testing
     init(_ script: String, _ path: String, in folder: TemporaryFolder) throws {
       let ready = Pipe()
       running.executableURL = URL(fileURLWithPath: "/bin/sh")
-      running.arguments = ["-c", script + "; echo ready; exec cat", "sh", path]
+      running.arguments = ["-c", script + "; exec cat", "sh", path]
       running.currentDirectoryURL = URL(fileURLWithPath: "/")
       running.standardInput = input
       running.standardOutput = ready
       try running.run()
+      try input.fileHandleForWriting.write(contentsOf: Data("ready\n".utf8))
       _ = ready.fileHandleForReading.availableData
     }
 
