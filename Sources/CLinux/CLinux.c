@@ -55,6 +55,9 @@ long cl_truncate(int fd, int64_t size) { return CL_RETRY(ftruncate(fd, size)); }
 long cl_advise_sequential(int fd) {
   return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
+long cl_advise_unneeded(int fd) {
+  return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+}
 long cl_begin_sync(int fd, int64_t from, int64_t count) {
   return CL_RETRY(sync_file_range(fd, from, count, SYNC_FILE_RANGE_WRITE));
 }

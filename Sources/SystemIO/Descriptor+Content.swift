@@ -180,6 +180,10 @@ extension Descriptor {
   /// Tells the kernel that the file is read once from start to end. Advice only: no error.
   public func willReadSequentially() { _ = cl_advise_sequential(raw) }
 
+  /// Tells the kernel that nobody will read the file soon: what of it is on the disk leaves the
+  /// memory. What is not there yet stays, so `sync()` comes first. Advice only: no error.
+  public func willNotBeReadSoon() { _ = cl_advise_unneeded(raw) }
+
   /// The file's data and holes in order, from byte 0 to `size`, where the file system tells them;
   /// else one extent of data. The place of the next `read(into:)` is moved.
   public func extents(size: UInt64) throws(SystemError) -> [Extent] {

@@ -60,7 +60,8 @@ import Testing
       let error = storeError {
         try lease.explained { () throws(StoreError) in
           try writer.append([1])
-          try writer.commit(as: RepositoryLayout.settings, digest: Blake2b.hash([1]))
+          try writer.commit(
+            as: RepositoryLayout.settings, digest: Blake2b.hash([1]), isReadSoon: true)
         }
       }
       #expect(error?.code == .leaseLost && error?.hint != nil, "\(error as Any)")

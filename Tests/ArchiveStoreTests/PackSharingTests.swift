@@ -163,7 +163,7 @@ import Testing
   /// checkpoint must not close it.
   @Test func aTornPackIsNotClosed() throws {
     let rig = try Rig(workers: 1)
-    let pack = try PackWriter(number: 1, lease: rig.lease)
+    let pack = try PackWriter(number: 1, lease: rig.lease, isReadSoon: false)
     let frame = PackFrame(stored: [1, 2, 3], plain: 3, blobs: [])
     _ = try pack.append(frame)
     rig.storage.fail(at: 1)

@@ -118,7 +118,7 @@ import Testing
     try writer.append([1, 2])
     #expect(try storage.list(path("objects")).isEmpty)
     try writer.append([3])
-    try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1, 2, 3]))
+    try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1, 2, 3]), isReadSoon: true)
     #expect(try storage.load(path("objects/a"), limit: 3) == [1, 2, 3])
     let other = try storage.startObject(in: path("lease"))
     try other.append([1])
@@ -132,7 +132,7 @@ import Testing
     try writer.append([1])
     try storage.rename(path("lease"), to: path("objects/taken"))
     let error = storeError {
-      try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1]))
+      try writer.commit(as: path("objects/a"), digest: Blake2b.hash([1]), isReadSoon: true)
     }
     #expect(error?.code == .missing)
     #expect(try storage.status(path("objects/a")) == nil)
@@ -239,7 +239,7 @@ import Testing
       try Faults.inject(plan) {
         let writer = try storage.startObject(in: path("lease"))
         try writer.append([1, 2])
-        try writer.commit(as: path("objects/a"), digest: Blake2b.hash([9, 9]))
+        try writer.commit(as: path("objects/a"), digest: Blake2b.hash([9, 9]), isReadSoon: true)
       }
     }
     #expect(error?.code == .system)

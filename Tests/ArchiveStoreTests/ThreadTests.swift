@@ -145,6 +145,31 @@ import Testing
     session.abandon()
   }
 
+  /// The buffer of a frame that another thread compressed is used again, and not a copy of it: each
+  /// would cost the kernel a thousand page faults.
+  @Test func aHelperGivesTheBufferBack() throws {
+    let session = try repository.beginWriting(workers: 2)
+    defer { session.abandon() }
+    let writer = try session.makeWriter()
+    var buffer = session.buffers.take(FrameBuilder.noiseLimit)
+    buffer.append(contentsOf: SeededBytes.some(seed: 8, count: 1_000_000))
+    let place = Self.place(of: buffer)
+    var isOffered = false
+    writer.helpUntilDone {
+      if !isOffered {
+        let frame = PlainFrame(bytes: exchange(&buffer, with: []), blobs: [], members: 1)
+        isOffered = session.queue.offer(frame)
+      }
+      return true
+    }
+    #expect(isOffered && session.queue.next() == nil)
+    #expect(Self.place(of: session.buffers.take(FrameBuilder.noiseLimit)) == place)
+  }
+
+  private static func place(of buffer: borrowing [UInt8]) -> Int {
+    buffer.withUnsafeBufferPointer { Int(bitPattern: $0.baseAddress) }
+  }
+
   @Test func nobodyHelpsWhenNobodyIsIdle() throws {
     let queue = FrameQueue(workers: 4)
     #expect(!queue.offer(PlainFrame(bytes: [1], blobs: [], members: 1)))

@@ -137,9 +137,9 @@ private final class WatchedWriter: ObjectWriter {
     try storage.call("append") { () throws(StoreError) in try inner.append(bytes) }
   }
 
-  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
     try storage.call("commit \(path)") { () throws(StoreError) in
-      try inner.commit(as: path, digest: digest)
+      try inner.commit(as: path, digest: digest, isReadSoon: isReadSoon)
     }
   }
 

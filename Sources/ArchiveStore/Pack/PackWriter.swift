@@ -15,6 +15,8 @@ final class PackWriter: Sendable {
   private let lease: Lease
   /// So many stored bytes fill it.
   private let target: Int
+  /// Whether the next commands read it; else it need not stay in the system's memory.
+  private let isReadSoon: Bool
   private let state: Mutex<State>
 
   fileprivate struct State: ~Copyable {
@@ -34,11 +36,13 @@ final class PackWriter: Sendable {
 
   /// Opens a pack; it is hashed with the others of `hashes`, or by itself.
   init(
-    number: Int, lease: Lease, target: Int = target, hashes: PackHashes? = nil
+    number: Int, lease: Lease, target: Int = target, isReadSoon: Bool,
+    hashes: PackHashes? = nil
   ) throws(StoreError) {
     self.number = number
     self.lease = lease
     self.target = target
+    self.isReadSoon = isReadSoon
     let writer = try lease.explained { () throws(StoreError) in
       try lease.storage.startObject(in: lease.path)
     }
@@ -66,7 +70,8 @@ final class PackWriter: Sendable {
     return try state.withLock { state throws(StoreError) in
       let id = try state.finish()
       try lease.explained { () throws(StoreError) in
-        try state.writer.commit(as: RepositoryLayout.pack(id), digest: id)
+        try state.writer.commit(
+          as: RepositoryLayout.pack(id), digest: id, isReadSoon: isReadSoon)
       }
       return IndexBuilder.Pack(id: id, size: state.size, frames: state.frames)
     }

@@ -32,7 +32,7 @@ final class LocalObjectWriter: ObjectWriter {
     size += UInt64(bytes.count)
   }
 
-  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
     do {
       try settle(path)
     } catch {
@@ -42,6 +42,7 @@ final class LocalObjectWriter: ObjectWriter {
         try settle(path)
       } catch { throw storage.failure(error) }
     }
+    if !isReadSoon { file.willNotBeReadSoon() }
   }
 
   func discard() {

@@ -176,7 +176,7 @@ private final class MemoryObjectWriter: ObjectWriter {
   func append(_ bytes: [UInt8]) { self.bytes += bytes }
 
   /// Fails when the folder it began in was taken away, as a rename out of it would.
-  func commit(as path: ObjectPath, digest: Digest) throws(StoreError) {
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
     guard try storage.status(folder) != nil else { throw .missing(folder.description) }
     try storage.put(bytes, path)
   }

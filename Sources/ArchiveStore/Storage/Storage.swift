@@ -86,8 +86,9 @@ public protocol ObjectWriter: AnyObject {
   func append(_ bytes: [UInt8]) throws(StoreError)
 
   /// Makes the object durable under its name. `digest` is the BLAKE2b-256 of all its bytes: by it
-  /// the object is proved when it must be made again because the disk refused it once.
-  func commit(as path: ObjectPath, digest: Digest) throws(StoreError)
+  /// the object is proved when it must be made again because the disk refused it once. What is not
+  /// read soon need not stay in the system's memory.
+  func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError)
 
   /// Removes what was written.
   func discard()
@@ -104,7 +105,7 @@ extension Storage {
     let writer = try startObject(in: folder)
     do {
       try writer.append(bytes)
-      try writer.commit(as: path, digest: Blake2b.hash(bytes))
+      try writer.commit(as: path, digest: Blake2b.hash(bytes), isReadSoon: true)
     } catch {
       writer.discard()
       throw error

@@ -100,8 +100,8 @@ extension ContentWriter {
         spread.isNoise(bytes)
         ? try noise.append(member, bytes: bytes, blobs: blobs)
         : try builder.append(member, bytes: bytes, blobs: blobs)
-      guard let full else { return }
-      if !session.queue.offer(full) { try compress(full) }
+      guard var full else { return }
+      if !session.queue.offer(full) { try compress(&full) }
     }
   }
 
@@ -110,7 +110,7 @@ extension ContentWriter {
   public func flush() throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
       try finishFrames()
-      while let frame = session.queue.next() { try compress(frame) }
+      while var frame = session.queue.next() { try compress(&frame) }
     }
   }
 
@@ -119,29 +119,29 @@ extension ContentWriter {
   /// ends the session, and the next call says so.
   public func helpUntilDone(_ isDone: () -> Bool) {
     session.queue.help(until: isDone) { frame in
-      try? session.status.mustStep { () throws(StoreError) in try compress(frame) }
+      try? session.status.mustStep { () throws(StoreError) in try compress(&frame) }
     }
   }
 
   /// Closes the frames in hand; what is left of both sorts shares one if it can.
   private func finishFrames() throws(StoreError) {
-    guard let rest = noise.finish() else {
-      if let last = builder.finish() { try compress(last) }
+    guard var rest = noise.finish() else {
+      if var last = builder.finish() { try compress(&last) }
       return
     }
-    guard var last = builder.finish() else { return try compress(rest) }
+    guard var last = builder.finish() else { return try compress(&rest) }
     if last.bytes.count + rest.bytes.count <= FrameBuilder.dataLimit {
       last.append(rest)
     } else {
-      try compress(rest)
+      try compress(&rest)
     }
-    try compress(last)
+    try compress(&last)
   }
 
-  private func compress(_ plain: consuming PlainFrame) throws(StoreError) {
+  /// Puts a frame into a pack, and takes its bytes out of it: a buffer that somebody else still
+  /// holds cannot be used again.
+  private func compress(_ plain: inout PlainFrame) throws(StoreError) {
     try session.lanes.append(try encoder.encode(plain))
-    var bytes: [UInt8] = []
-    swap(&bytes, &plain.bytes)
-    session.buffers.give(bytes)
+    session.buffers.give(exchange(&plain.bytes, with: []))
   }
 }

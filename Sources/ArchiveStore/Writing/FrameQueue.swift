@@ -25,13 +25,13 @@ final class FrameQueue: Sendable {
   func next() -> PlainFrame? { queue.take(waitingAtMost: 0) }
 
   /// Gives frames to `use` as they come, until `isDone` and none waits.
-  func help(until isDone: () -> Bool, _ use: (PlainFrame) -> Void) {
+  func help(until isDone: () -> Bool, _ use: (inout PlainFrame) -> Void) {
     helpers.add(1, ordering: .relaxed)
     defer { helpers.subtract(1, ordering: .relaxed) }
     while true {
       let isLast = isDone()
-      if let frame = queue.take(waitingAtMost: isLast ? 0 : Self.patience) {
-        use(frame)
+      if var frame = queue.take(waitingAtMost: isLast ? 0 : Self.patience) {
+        use(&frame)
       } else if isLast {
         return
       }

@@ -8,6 +8,7 @@ final class PackLane: Sendable {
   private let packs: RunPacks
   private let known: KnownBlobs
   private let target: Int
+  private let isReadSoon: Bool
   private let state: Mutex<State>
   /// Bytes that have come since packs are opened to be hashed with others. Ways that get as many of them have
   /// as many that are not hashed yet.
@@ -26,9 +27,12 @@ final class PackLane: Sendable {
     var hashes: PackHashes?
   }
 
-  /// Packs are full with `target` bytes.
-  init(_ packs: RunPacks, _ known: KnownBlobs, target: Int = PackWriter.target) {
-    (self.packs, self.known, self.target) = (packs, known, target)
+  /// Packs are full with `target` bytes. The next commands read those that have trees; what files
+  /// hold is read when something is lost.
+  init(
+    _ packs: RunPacks, _ known: KnownBlobs, target: Int = PackWriter.target, isReadSoon: Bool
+  ) {
+    (self.packs, self.known, self.target, self.isReadSoon) = (packs, known, target, isReadSoon)
     let next = Next(target: target)
     state = Mutex(State(next: next, first: next))
   }
@@ -80,7 +84,8 @@ final class PackLane: Sendable {
 
   private func open(_ state: inout State) throws(StoreError) -> PackWriter {
     if let pack = state.open { return pack }
-    let pack = try packs.open(target: state.next.target, hashes: state.next.hashes)
+    let pack = try packs.open(
+      target: state.next.target, isReadSoon: isReadSoon, hashes: state.next.hashes)
     state.open = pack
     state.next.target = target
     return pack

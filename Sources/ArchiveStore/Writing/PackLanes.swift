@@ -40,7 +40,7 @@ final class PackLanes: Sendable {
     let groups = (atFirst + Self.together - 1) / Self.together
     hashes = makeHashes.map { make in (0..<groups).map { _ in make() } } ?? []
     let ways = hashes.isEmpty ? atFirst : groups * Self.together
-    all = (0..<ways).map { _ in PackLane(packs, known, target: target) }
+    all = (0..<ways).map { _ in PackLane(packs, known, target: target, isReadSoon: false) }
   }
 
   /// Appends a frame to an open pack; a pack that is full then is closed soon.

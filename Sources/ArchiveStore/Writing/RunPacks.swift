@@ -34,13 +34,14 @@ final class RunPacks: Sendable {
   /// Opens the next pack, which so many bytes fill; it is hashed with the others of `hashes`, or by
   /// itself.
   func open(
-    target: Int = PackWriter.target, hashes: PackHashes? = nil
+    target: Int = PackWriter.target, isReadSoon: Bool = false, hashes: PackHashes? = nil
   ) throws(StoreError) -> PackWriter {
     let number = state.withLock { state in
       defer { state.opened += 1 }
       return state.opened
     }
-    return try PackWriter(number: number, lease: lease, target: target, hashes: hashes)
+    return try PackWriter(
+      number: number, lease: lease, target: target, isReadSoon: isReadSoon, hashes: hashes)
   }
 
   /// Makes a pack durable, now.

@@ -75,7 +75,7 @@ extension WritingSession {
       }
       let id = hash.finish()
       try lease.explained { () throws(StoreError) in
-        try writer.commit(as: RepositoryLayout.index(id), digest: id)
+        try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: true)
       }
       return try IndexLoading.readAgain(id, from: storage, cache: cache)
     } catch {

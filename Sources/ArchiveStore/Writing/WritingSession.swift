@@ -69,7 +69,7 @@ public final class WritingSession: Sendable {
     queue = FrameQueue(workers: workers)
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
-    trees = try TreeLane(PackLane(packs, known))
+    trees = try TreeLane(PackLane(packs, known, isReadSoon: true))
     lanes = PackLanes(packs, known, workers: workers, target: packTarget, hashes: hashes)
   }
 

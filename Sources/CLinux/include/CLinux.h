@@ -41,6 +41,7 @@ long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
 long cl_advise_sequential(int fd);
+long cl_advise_unneeded(int fd);
 // Begins to write a range of a file to the disk, and does not wait for it.
 long cl_begin_sync(int fd, int64_t from, int64_t count);
 // The status of an open file.

@@ -1,0 +1,68 @@
+import Codecs
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// What a backup writes and nobody reads soon does not stay in the system's memory: there it would
+/// push out what the user works with.
+@Suite struct PageCacheTests {
+  private let folder: TestSupport.TemporaryFolder
+  private let storage: LocalStorage
+  private let canBeEmptied: Bool
+
+  init() throws {
+    folder = try TestSupport.TemporaryFolder("page-cache")
+    canBeEmptied = try PageCache.canBeEmptied(in: folder)
+    storage = try LocalStorage.create(path: folder.path("r"))
+  }
+
+  /// How many pages of an object are in memory, and how many there are.
+  private func pages(_ path: ObjectPath) throws -> (present: Int, all: Int) {
+    try PageCache.pages(of: path.components.reduce(folder.path("r")) { $0.appending($1) })
+  }
+
+  private func save(_ name: ByteString, isReadSoon: Bool) throws -> ObjectPath {
+    let path = ObjectPath.root.appending(name)
+    let bytes = SeededBytes.some(seed: 1, count: 3 << 20)
+    let writer = try storage.startObject(in: .root)
+    try writer.append(bytes)
+    try writer.commit(as: path, digest: Blake2b.hash(bytes), isReadSoon: isReadSoon)
+    let middle = 1_000_000..<1_000_005
+    #expect(
+      try storage.load(path, offset: UInt64(middle.lowerBound), count: middle.count)
+        == Array(bytes[middle]))
+    return path
+  }
+
+  @Test func anObjectLeavesOnlyWhenItIsNotReadSoon() throws {
+    let soon = try pages(try save("soon", isReadSoon: true))
+    #expect(soon.present == soon.all && soon.all > 0)
+    guard canBeEmptied else { return print("skipped: the temporary folder has no disk") }
+    // What was read again is there, with some that the system read ahead.
+    let later = try pages(try save("later", isReadSoon: false))
+    #expect(later.present < later.all / 2)
+  }
+
+  /// The pack of contents leaves, that of trees stays, as do index, snapshot and all others.
+  @Test func ofARunOnlyContentsLeave() throws {
+    guard canBeEmptied else { return print("skipped: the temporary folder has no disk") }
+    let repository = try Repository.create(in: storage, program: "test")
+    let session = try WritingSession(repository, workers: 2, cache: nil)
+    let writer = try session.makeWriter()
+    let content = try writer.storeFile(
+      logicalPath: "folders/x/f", bytes: SeededBytes.some(seed: 2, count: 2 << 20))
+    try writer.flush()
+    let tree = try session.storeTree([TreeEntry(name: "f", node: .file(content))])
+    _ = try session.finish(repository.makeSnapshot(tree))
+    let packs = try session.indexedPacks.map { try pages(RepositoryLayout.pack($0)) }
+    #expect(packs.count == 2)
+    #expect(packs.filter { $0.all > 400 }.map(\.present) == [0])
+    #expect(packs.filter { $0.all < 400 }.allSatisfy { $0.present == $0.all })
+    for id in try storage.list(RepositoryLayout.indexes) {
+      let index = try pages(RepositoryLayout.indexes.appending(id))
+      #expect(index.present == index.all && index.all > 0)
+    }
+  }
+}

@@ -1,0 +1,55 @@
+import Glibc
+public import SystemIO
+
+/// How much of a file the system keeps in memory.
+public enum PageCache {
+  /// The pages of a file that are in memory, and all that it has (mincore(2)).
+  public static func pages(of path: ByteString) throws -> (present: Int, all: Int) {
+    let file = try Opened(path)
+    let size = try file.size()
+    guard size > 0 else { return (0, 0) }
+    let place = unsafe mmap(nil, size, PROT_READ, MAP_SHARED, file.number, 0)
+    guard unsafe place != MAP_FAILED, let place = unsafe place else { throw Opened.failure(path) }
+    defer { _ = unsafe munmap(place, size) }
+    let page = Int(getpagesize())
+    var present = [UInt8](repeating: 0, count: (size + page - 1) / page)
+    guard unsafe mincore(place, size, &present) == 0 else { throw Opened.failure(path) }
+    return (present.count { $0 & 1 == 1 }, present.count)
+  }
+
+  /// Whether the volume of a folder lets go of what is on the disk: one in memory has no other place.
+  public static func canBeEmptied(in folder: TemporaryFolder) throws -> Bool {
+    let name: ByteString = "page-cache"
+    try folder.write([UInt8](repeating: 1, count: 1 << 20), at: name)
+    let file = try Opened(folder.path(name))
+    guard fsync(file.number) == 0 else { throw Opened.failure(folder.path(name)) }
+    _ = posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED)
+    let pages = try pages(of: folder.path(name))
+    try folder.folder.remove(name)
+    return pages.present == 0
+  }
+}
+
+/// A file that is opened without the code under test.
+private struct Opened: ~Copyable {
+  let number: Int32
+  private let path: ByteString
+
+  init(_ path: ByteString) throws {
+    self.path = path
+    number = unsafe open(path.description, O_RDONLY)
+    guard number >= 0 else { throw Self.failure(path) }
+  }
+
+  deinit { _ = close(number) }
+
+  func size() throws -> Int {
+    var status = stat()
+    guard unsafe fstat(number, &status) == 0 else { throw Self.failure(path) }
+    return Int(status.st_size)
+  }
+
+  static func failure(_ path: ByteString) -> SystemError {
+    SystemError(.read, path, number: errno)
+  }
+}
