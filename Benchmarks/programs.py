@@ -9,6 +9,8 @@ import sys
 import time
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
+# What takes some milliseconds is measured at least so often: one reading of it says little.
+FOR_A_MOMENT = 5
 
 
 class Failed(Exception):

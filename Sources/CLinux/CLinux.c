@@ -45,6 +45,7 @@ long cl_write(int fd, const void *from, size_t count) {
 long cl_pwrite(int fd, const void *from, size_t count, int64_t at) {
   return CL_RETRY(pwrite(fd, from, count, at));
 }
+long cl_duplicate(int fd) { return CL_RETRY(fcntl(fd, F_DUPFD_CLOEXEC, 0)); }
 long cl_fsync(int fd) { return fsync(fd) < 0 ? -(long)errno : 0; }
 long cl_syncfs(int fd) { return syncfs(fd) < 0 ? -(long)errno : 0; }
 // Where the next data, or the next hole, begins.
@@ -55,11 +56,16 @@ long cl_truncate(int fd, int64_t size) { return CL_RETRY(ftruncate(fd, size)); }
 long cl_advise_sequential(int fd) {
   return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_SEQUENTIAL);
 }
-long cl_advise_unneeded(int fd) {
-  return -(long)posix_fadvise(fd, 0, 0, POSIX_FADV_DONTNEED);
+long cl_advise_unneeded(int fd, int64_t from, int64_t count) {
+  return -(long)posix_fadvise(fd, from, count, POSIX_FADV_DONTNEED);
 }
 long cl_begin_sync(int fd, int64_t from, int64_t count) {
   return CL_RETRY(sync_file_range(fd, from, count, SYNC_FILE_RANGE_WRITE));
+}
+long cl_end_sync(int fd, int64_t from, int64_t count) {
+  return CL_RETRY(sync_file_range(fd, from, count,
+                                  SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE |
+                                      SYNC_FILE_RANGE_WAIT_AFTER));
 }
 
 static long status(int folder, const char *name, int flags, unsigned mask,

@@ -180,9 +180,15 @@ extension Descriptor {
   /// Tells the kernel that the file is read once from start to end. Advice only: no error.
   public func willReadSequentially() { _ = cl_advise_sequential(raw) }
 
-  /// Tells the kernel that nobody will read the file soon: what of it is on the disk leaves the
-  /// memory. What is not there yet stays, so `sync()` comes first. Advice only: no error.
-  public func willNotBeReadSoon() { _ = cl_advise_unneeded(raw) }
+  /// Tells the kernel that nobody will read the file, or a range of it, soon: what of that is on the
+  /// disk leaves the memory. What is not there yet stays, so `sync()` or `endSync(_:)` comes first.
+  /// Advice only: no error.
+  public func willNotBeReadSoon(_ bytes: Range<UInt64>? = nil) {
+    // A count of 0 means all that follows.
+    if let bytes, bytes.isEmpty { return }
+    _ = cl_advise_unneeded(
+      raw, Int64(clamping: bytes?.lowerBound ?? 0), Int64(clamping: bytes?.count ?? 0))
+  }
 
   /// The file's data and holes in order, from byte 0 to `size`, where the file system tells them;
   /// else one extent of data. The place of the next `read(into:)` is moved.

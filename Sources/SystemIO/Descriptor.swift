@@ -45,6 +45,12 @@ public struct Descriptor: ~Copyable, Sendable {
     _ = try SystemError.check(.close, name) { result }
   }
 
+  /// A second descriptor of the same open file (dup(2)).
+  public func duplicate() throws(SystemError) -> Descriptor {
+    let copy = try SystemError.check(.open, name) { cl_duplicate(raw) }
+    return Descriptor(adopting: Int32(copy), name: name)
+  }
+
   /// Lets go of a descriptor that somebody else owns.
   consuming func release() { raw = -1 }
 
@@ -65,9 +71,24 @@ public struct Descriptor: ~Copyable, Sendable {
   /// less to do: it waits for nothing and makes nothing durable. Does nothing where the system has no
   /// such call (sync_file_range(2)).
   public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
+    try advance(bytes, by: cl_begin_sync)
+  }
+
+  /// Waits until a range of the file is written to the disk. That does not make it durable: what says
+  /// where it lies there may be missing, and a `sync()` or `syncVolume()` is needed as ever. Does
+  /// nothing where the system has no such call (sync_file_range(2)).
+  public func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
+    try advance(bytes, by: cl_end_sync)
+  }
+
+  private func advance(
+    _ bytes: Range<UInt64>, by call: (Int32, Int64, Int64) -> Int
+  ) throws(SystemError) {
+    // A count of 0 means all that follows.
+    if bytes.isEmpty { return }
     do {
       _ = try SystemError.check(.sync, name) {
-        cl_begin_sync(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
+        call(raw, Int64(clamping: bytes.lowerBound), Int64(clamping: bytes.count))
       }
     } catch {
       if !error.isUnsupported { throw error }

@@ -11,19 +11,21 @@ import Testing
   /// What restoring files of so many bytes comes to, when the first thing that is to be written to the
   /// disk cannot be.
   private func restore(
-    _ files: [(name: String, bytes: Int)], _ rig: Rig, _ faults: Faults.Plan
+    _ files: [(name: String, bytes: Int)], _ rig: Rig, _ faults: Faults.Plan, threads: Int = 2
   ) throws -> RestoreReport {
     for (number, file) in files.enumerated() {
       let bytes = [UInt8](repeating: UInt8(number), count: file.bytes)
       try rig.folder.write(bytes, at: ByteString("tree/\(file.name)"))
     }
-    let report = try rig.backup()
+    let report = try rig.backup(keeping: "cache") { $0.workers = 1 }
     let reader = try rig.repository.beginReading()
     let plan = try RestorePlan.make(
       try #require(report.snapshot), path: "folders/tree", to: rig.folder.path("back"),
       from: reader)
     defer { #expect(faults.hasFired) }
-    return try Faults.inject(faults) { try RestoreOperation(plan, from: reader, threads: 2).run() }
+    return try Faults.inject(faults) {
+      try RestoreOperation(plan, from: reader, threads: threads).run()
+    }
   }
 
   private static func firstSyncFails() -> Faults.Plan {
@@ -35,6 +37,32 @@ import Testing
     let files = [("file", 3 << 20), ("small", 5)]
     let report = try restore(files, Rig(inMemory: true), Self.firstSyncFails())
     #expect(report.failed.map(\.path) == ["file"])
+  }
+
+  /// A large piece is waited for when the next one is on its way. That the disk could not take it is
+  /// told of the file that it belongs to, though another one is being written.
+  @Test func aLargePieceThatTheDiskRefusesFailsItsFile() throws {
+    let faults = Faults.Plan(failing: [.sync], at: 3, number: Self.inputOutput)
+    let files = [("a", 3 << 20), ("b", 3 << 20), ("c", 3 << 20)]
+    let report = try restore(files, Rig(inMemory: true), faults, threads: 1)
+    #expect(report.failed.map(\.path) == ["a"])
+  }
+
+  /// What was written in large pieces leaves the system's memory, but for the last ones.
+  @Test func largeFilesLeaveTheMemory() throws {
+    let rig = try Rig()
+    guard try PageCache.canBeEmptied(in: rig.folder) else {
+      return print("skipped: the temporary folder has no disk")
+    }
+    let bytes = Seeded(3).someBytes(48 << 20)
+    try rig.folder.write(bytes, at: "tree/large")
+    try rig.folder.write(Array(bytes[..<300_000]), at: "tree/small")
+    _ = try rig.restore(try rig.backup())
+    let large = try PageCache.pages(of: rig.folder.path("back/large"))
+    #expect(large.present < large.all / 2, "\(large)")
+    let small = try PageCache.pages(of: rig.folder.path("back/small"))
+    #expect(small.present == small.all && small.all > 0)
+    #expect(try rig.folder.read("back/large") == bytes)
   }
 
   /// Of much that is small the disk has a part before the volume is synced: what it could not take then

@@ -167,6 +167,40 @@ import Testing
     #expect(error == SystemError(.read, temporary.path, number: EISDIR))
   }
 
+  @Test func aSecondDescriptorOutlivesTheFirst() throws {
+    let file = try temporary.folder.create("f")
+    try file.write([1, 2])
+    let second = try file.duplicate()
+    try file.close()
+    try second.write([3])
+    #expect(try second.read(count: 9, at: 0) == [1, 2, 3])
+    #expect(second.name.lastComponent == "f")
+  }
+
+  /// Of a range that is on the disk only that leaves the memory, and what it holds stays.
+  @Test func aRangeOnTheDiskLeavesTheMemory() throws {
+    guard try PageCache.canBeEmptied(in: temporary), getpagesize() == 4096 else {
+      return print("skipped: the temporary folder has no disk, or pages are not of 4 KiB")
+    }
+    var random = Seeded(1)
+    let bytes = random.bytes(4 << 20)
+    let file = try temporary.folder.create("f")
+    let half: UInt64 = 2 << 20
+    // What is written in one call may be in memory as one, which leaves as a whole or not at all.
+    try file.write(bytes.span.extracting(..<Int(half)), at: 0)
+    try file.write(bytes.span.extracting(Int(half)...), at: half)
+    try file.beginSync(0..<half)
+    try file.endSync(0..<half)
+    for nothing in [0..<0, 9..<9] as [Range<UInt64>] {
+      try file.endSync(nothing)
+      file.willNotBeReadSoon(nothing)
+    }
+    #expect(try PageCache.pages(of: temporary.path("f")).present == 1024)
+    file.willNotBeReadSoon(0..<half)
+    #expect(try PageCache.pages(of: temporary.path("f")).present == 512)
+    #expect(try file.read(count: bytes.count, at: 0) == bytes)
+  }
+
   @Test func metadataOfTheOpenFile() throws {
     let file = try temporary.folder.create("f")
     try file.setPermissions(0o640)

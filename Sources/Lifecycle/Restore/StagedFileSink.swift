@@ -6,6 +6,8 @@ final class StagedFileSink: BlobSink {
   private let run: RestoreRun
   private let early: EarlySync?
   private var cursor: TreeCursor
+  /// Large pieces on their way to the disk, the latest last.
+  private var large: [LargePiece] = []
 
   init(_ run: RestoreRun, _ early: EarlySync? = nil) throws(SystemError) {
     self.run = run
@@ -47,6 +49,11 @@ final class StagedFileSink: BlobSink {
     } catch {
       try run.note(number, error)
     }
+    while large.count > 1 { try finish(large.removeFirst()) }
+  }
+
+  private func finish(_ piece: LargePiece) throws(LifecycleError) {
+    do throws(SystemError) { try piece.finish() } catch { try run.note(piece.number, error) }
   }
 
   /// Makes a whole file that has one blob.
@@ -60,7 +67,7 @@ final class StagedFileSink: BlobSink {
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.create(name, permissions: entry.permissions & 0o777)
       do throws(SystemError) {
-        let end = try write(blobs, of: frame, to: file)
+        let end = try write(blobs, of: frame, to: file, number)
         if end < entry.size { try file.truncate(to: entry.size) }
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
@@ -78,19 +85,16 @@ final class StagedFileSink: BlobSink {
     let name = run.tree.name(number)
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.fileForWriting(name)
-      _ = try write(blobs, of: frame, to: file)
+      _ = try write(blobs, of: frame, to: file, number)
       try file.close()
     }
   }
 
-  /// Bytes written in one call from which on the disk begins with them at once. To begin with smaller
-  /// ones gained nothing: they are brought there together (`EarlySync`).
-  private static let earlyBytes = 1 << 20
-
   /// Writes blobs to their places, those that follow one another here and there in one call; gives
   /// where the last one ends.
   private func write(
-    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
+    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor,
+    _ number: Int
   ) throws(SystemError) -> UInt64 {
     var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
     for blob in blobs {
@@ -99,20 +103,22 @@ final class StagedFileSink: BlobSink {
       if range.lowerBound == pending.range.upperBound, blob.use.offset == end {
         pending.range = pending.range.lowerBound..<range.upperBound
       } else {
-        try write(pending.range, of: frame, at: pending.offset, to: file)
+        try write(pending.range, of: frame, at: pending.offset, to: file, number)
         pending = (range, blob.use.offset)
       }
     }
-    try write(pending.range, of: frame, at: pending.offset, to: file)
+    try write(pending.range, of: frame, at: pending.offset, to: file, number)
     return pending.offset + UInt64(pending.range.count)
   }
 
   private func write(
-    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor
+    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor,
+    _ number: Int
   ) throws(SystemError) {
     try file.write(frame.span.extracting(range), at: offset)
-    if range.count >= Self.earlyBytes {
-      try file.beginSync(offset..<(offset + UInt64(range.count)))
+    if range.count >= LargePiece.size {
+      let place = offset..<(offset + UInt64(range.count))
+      large.append(try LargePiece(of: number, at: place, in: file))
     } else {
       early?.note(range.count)
     }
