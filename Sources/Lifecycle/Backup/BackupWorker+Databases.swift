@@ -32,7 +32,7 @@ extension BackupWorker {
     guard let capture else {
       // No database after all: what has a journal's name is a file like any other.
       try readPlainly(files.companions, in: hand)
-      return try read(index, in: folder, isPlain: true)
+      return try read(index, in: folder, .plain)
     }
     note(capture.result, of: unit, in: folder)
     try add(capture, to: index, files, in: hand)
@@ -174,7 +174,7 @@ extension BackupWorker {
   /// Reads files that belong to no database after all.
   private mutating func readPlainly(_ entries: [Int32], in hand: UnitInHand) throws {
     for index in entries {
-      if let read = try read(Int(index), in: hand.folder, isPlain: true) {
+      if let read = try read(Int(index), in: hand.folder, .plain) {
         try hand.add(Int(index), read)
       } else {
         hand.results.miss(Int(index))

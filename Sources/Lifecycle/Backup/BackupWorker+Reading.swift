@@ -12,16 +12,16 @@ final class ReadBuffer {
 
   /// Stores a file by `store`; gives what that gives.
   ///
-  /// - Throws: `DatabaseFound` when the file begins as a database does, unless `isPlain`.
+  /// - Throws: `DatabaseFound` when the file begins as a database does and the mode looks for that.
   func store(
-    _ size: UInt64, of file: borrowing Descriptor, isPlain: Bool,
+    _ size: UInt64, of file: borrowing Descriptor, _ mode: ReadMode,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
-    try Self.store(&bytes, Int(size), of: file, isPlain, store)
+    try Self.store(&bytes, Int(size), of: file, mode, store)
   }
 
   private static func store(
-    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ isPlain: Bool,
+    _ bytes: inout [UInt8], _ size: Int, of file: borrowing Descriptor, _ mode: ReadMode,
     _ store: (Span<UInt8>) throws -> Content
   ) throws -> Content {
     if bytes.count < size {
@@ -29,8 +29,25 @@ final class ReadBuffer {
     }
     let count = try file.read(into: &bytes, from: 0, to: size, at: 0)
     let content = bytes.span.extracting(0..<count)
-    if !isPlain { try DatabaseFound.check(content) }
+    try mode.check(content)
     return try store(content)
+  }
+}
+
+/// How the bytes of a file are taken.
+enum ReadMode {
+  /// They are stored, whatever they are.
+  case plain
+  /// They are stored, unless they are a database's.
+  case wary
+  /// They are held if they are few (`HeldFiles`), else stored, unless they are a database's.
+  case holding
+
+  /// Looks at the bytes that a file begins with.
+  ///
+  /// - Throws: `DatabaseFound` for a database's, but in the mode `plain`.
+  func check(_ bytes: Span<UInt8>) throws {
+    if self != .plain { try DatabaseFound.check(bytes) }
   }
 }
 
@@ -48,12 +65,12 @@ extension BackupWorker {
   /// Reads what a folder holds under a name.
   borrowing func readEntry(
     _ index: Int, _ path: ByteString, of folder: FolderInHand, _ opened: borrowing Folder,
-    isPlain: Bool
+    _ mode: ReadMode
   ) throws -> ReadEntry {
     let status = folder.scan.entries[index].status
     let name = folder.scan.name(index)
     if status.kind == .file {
-      return try readFile(index, name, path, of: folder, opened, isPlain: isPlain)
+      return try readFile(index, name, path, of: folder, opened, mode)
     }
     let node = try node(of: name, status, opened)
     let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
@@ -83,15 +100,13 @@ extension BackupWorker {
 
   private borrowing func readFile(
     _ index: Int, _ name: ByteString, _ path: ByteString, of folder: FolderInHand,
-    _ opened: borrowing Folder, isPlain: Bool
+    _ opened: borrowing Folder, _ mode: ReadMode
   ) throws -> ReadEntry {
     run.request.counters.begin(path)
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
-    let mayHold = !isPlain && folder.mayHold(index)
-    let (content, status, stoodStill) = try readUntilStill(
-      file, path, isPlain: isPlain, mayHold: mayHold)
+    let (content, status, stoodStill) = try readUntilStill(file, path, mode)
     if !stoodStill {
       run.note {
         $0.warn(path, "it changed each time it was read, and is stored as it was read last")
@@ -117,34 +132,33 @@ extension BackupWorker {
 
   /// Stores or holds a file's content; reads it again when it changed meanwhile.
   private borrowing func readUntilStill(
-    _ file: borrowing Descriptor, _ path: ByteString, isPlain: Bool, mayHold: Bool
+    _ file: borrowing Descriptor, _ path: ByteString, _ mode: ReadMode
   ) throws -> (content: ReadContent, status: FileStatus, stoodStill: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {
-      let content = try read(file, path, before, isPlain: isPlain, mayHold: mayHold)
+      let content = try read(file, path, before, mode)
       let after = try file.status()
       if before.isSameContent(as: after) { return (content, after, true) }
       before = after
     }
-    let content = try read(file, path, before, isPlain: isPlain, mayHold: mayHold)
+    let content = try read(file, path, before, mode)
     let after = try file.status()
     return (content, after, before.isSameContent(as: after))
   }
 
   private borrowing func read(
-    _ file: borrowing Descriptor, _ path: ByteString, _ status: FileStatus,
-    isPlain: Bool, mayHold: Bool
+    _ file: borrowing Descriptor, _ path: ByteString, _ status: FileStatus, _ mode: ReadMode
   ) throws -> ReadContent {
     let hints = FileHints(status)
     let mayHaveHoles = status.allocated < status.size
-    if !mayHaveHoles, mayHold, HeldFiles.sizes ~= status.size {
+    if !mayHaveHoles, mode == .holding, HeldFiles.sizes ~= status.size {
       let place = try held.read(Int(status.size), of: file)
       run.request.counters.didHandle(bytes: UInt64(place.count))
       return .held(place)
     }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
-      return .stored(try readWhole(file, path, hints, isPlain: isPlain))
+      return .stored(try readWhole(file, path, hints, mode))
     }
     let extents =
       mayHaveHoles
@@ -155,7 +169,7 @@ extension BackupWorker {
         if extent.isHole {
           try content.appendHole(length: extent.length)
           run.request.counters.didHandle(bytes: extent.length)
-        } else if try !copy(extent, of: file, to: content, isPlain: isPlain) {
+        } else if try !copy(extent, of: file, to: content, mode) {
           return
         }
       }
@@ -164,9 +178,9 @@ extension BackupWorker {
   }
 
   private borrowing func readWhole(
-    _ file: borrowing Descriptor, _ path: ByteString, _ hints: FileHints, isPlain: Bool
+    _ file: borrowing Descriptor, _ path: ByteString, _ hints: FileHints, _ mode: ReadMode
   ) throws -> Content {
-    try buffer.store(hints.size ?? 0, of: file, isPlain: isPlain) { bytes in
+    try buffer.store(hints.size ?? 0, of: file, mode) { bytes in
       run.request.counters.didHandle(bytes: UInt64(bytes.count))
       return try writer.storeFile(logicalPath: path, bytes: bytes, hints: hints)
     }
@@ -174,7 +188,7 @@ extension BackupWorker {
 
   /// Hands an extent's bytes on; false when the file ended before, having shrunk.
   private borrowing func copy(
-    _ extent: Extent, of file: borrowing Descriptor, to content: FileWriter, isPlain: Bool
+    _ extent: Extent, of file: borrowing Descriptor, to content: FileWriter, _ mode: ReadMode
   ) throws -> Bool {
     var done: UInt64 = 0
     while done < extent.length {
@@ -183,9 +197,7 @@ extension BackupWorker {
       let count = try content.append(reading: { window in
         let start = window.count
         try file.read(count: Int(wanted), at: offset, appendingTo: &window)
-        if offset == 0 && !isPlain {
-          try DatabaseFound.check(window.span.extracting(start..<window.count))
-        }
+        if offset == 0 { try mode.check(window.span.extracting(start..<window.count)) }
       })
       run.request.counters.didHandle(bytes: UInt64(count))
       if count < wanted { return false }

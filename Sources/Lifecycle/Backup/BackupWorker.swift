@@ -97,21 +97,23 @@ struct BackupWorker: ~Copyable {
     if files == nil, !hand.unit.isLate {
       try makeRoom(for: index, in: hand.folder)
       do {
-        return try read(index, in: hand.folder, isPlain: false)
+        return try read(
+          index, in: hand.folder, hand.folder.mayHold(index) ? .holding : .wary)
       } catch is DatabaseFound {}
     }
     return try capture(index, files ?? DatabaseFiles(), in: hand)
   }
 
-  /// Reads an entry; nothing, and a remark, when that is not possible. A small file is held, unless
-  /// `isPlain`.
+  /// Reads an entry; nothing, and a remark, when that is not possible.
   ///
-  /// - Throws: `DatabaseFound` for a file that begins as a database does, unless `isPlain`.
-  mutating func read(_ index: Int, in folder: FolderInHand, isPlain: Bool) throws -> ReadEntry? {
+  /// - Throws: `DatabaseFound` for a file that begins as a database does, if the mode looks for that.
+  mutating func read(
+    _ index: Int, in folder: FolderInHand, _ mode: ReadMode
+  ) throws -> ReadEntry? {
     let path = folder.path.appending(folder.scan.name(index))
     do {
       return try inFolder(folder) { worker, opened in
-        try worker.readEntry(index, path, of: folder, opened, isPlain: isPlain)
+        try worker.readEntry(index, path, of: folder, opened, mode)
       }
     } catch let error as SystemError {
       run.miss(folder.id(index), path, error)
@@ -160,7 +162,7 @@ struct BackupWorker: ~Copyable {
     var read: ReadEntry?
     do {
       if !run.isClosed(hand.unit.folder) {
-        read = try self.read(Int(name.index), in: hand.folder, isPlain: true)
+        read = try self.read(Int(name.index), in: hand.folder, .plain)
       }
     } catch let failure as FolderPosition.Failure {
       try run.close(EntryID(Int(name.container), failure.folder), failure.error)
