@@ -27,7 +27,7 @@ class Extras:
         """Each as a line; one that cannot be measured says why."""
         shutil.rmtree(self.scratch, ignore_errors=True)
         self.scratch.mkdir(parents=True)
-        # The memory last: it deletes a whole tree, and for long the disk has to do with that.
+        # The memory last: it deletes a whole tree, and the disk is busy with that for a long time.
         for name, measure in (("restore one file", self.one_file), ("diff", self.diff),
                               ("check --read-data", self.check), ("memory", self.memory)):
             try:
@@ -61,7 +61,7 @@ class Extras:
                                "--to", str(target))
         # Restored files are durable: what others left for the disk to write would be waited for.
         os.sync()
-        runs = max(self.runs, programs.FOR_A_MOMENT)
+        runs = max(self.runs, programs.RUNS_OF_SHORT)
         taken = programs.median_seconds(command, runs, self.environment,
                                         lambda: target.exists() and target.unlink())
         must = budgets.ONE_FILE.get(self.profile)
@@ -84,8 +84,9 @@ class Extras:
 
     def diff(self):
         """Before and after the day of changes."""
+        runs = max(self.runs, programs.RUNS_OF_SHORT)
         ours = [programs.seconds(self.command("diff", "latest~1", "latest"), self.environment)[0]
-                for _ in range(max(self.runs, programs.FOR_A_MOMENT))]
+                for _ in range(runs)]
         environment = os.environ | {"RESTIC_PASSWORD": "bench",
                                     "RESTIC_CACHE_DIR": str(self.restic / "state" / "cache")}
         restic = ["restic", "-q", "-r", str(self.restic / "repo")]
@@ -93,7 +94,7 @@ class Extras:
                                capture_output=True, text=True)
         pair = [snapshot["id"] for snapshot in json.loads(shown.stdout)[-2:]]
         theirs = [programs.seconds(restic + ["diff", *pair], environment)[0]
-                  for _ in range(self.runs)]
+                  for _ in range(runs)]
         return Line.ratio("diff", ours, "restic", theirs, 0.15)
 
     def check(self):

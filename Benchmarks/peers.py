@@ -110,7 +110,7 @@ def run(folder, source, profile, program, options):
         [sys.executable, str(programs.PACKAGE / "Benchmarks" / "aside.py"), str(harness()),
          "--profile", profile, "--tools", ",".join(TOOLS), "--spec", str(specs), "--ops",
          "initial,nochange,mutate,list,restore", "--reps",
-         str(max(options.reps, programs.FOR_A_MOMENT)), "--initial-reps", str(options.reps),
+         str(max(options.reps, programs.RUNS_OF_SHORT)), "--initial-reps", str(options.reps),
          "--scale", str(options.scale), "--seed", str(options.seed), "--timeout", "3600", "--keep"],
         check=True, stdout=sys.stderr, env=os.environ | {"BENCH_DIR": str(folder)})
     return Runs([json.loads(line) for line in raw.read_text(encoding="utf-8").splitlines()])

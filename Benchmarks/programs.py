@@ -10,7 +10,7 @@ import time
 
 PACKAGE = pathlib.Path(__file__).resolve().parents[1]
 # What takes some milliseconds is measured at least so often: one reading of it says little.
-FOR_A_MOMENT = 5
+RUNS_OF_SHORT = 5
 
 
 class Failed(Exception):

@@ -71,17 +71,18 @@ public struct Descriptor: ~Copyable, Sendable {
   /// less to do: it waits for nothing and makes nothing durable. Does nothing where the system has no
   /// such call (sync_file_range(2)).
   public func beginSync(_ bytes: Range<UInt64>) throws(SystemError) {
-    try advance(bytes, by: cl_begin_sync)
+    try syncRange(bytes, by: cl_begin_sync)
   }
 
   /// Waits until a range of the file is written to the disk. That does not make it durable: what says
   /// where it lies there may be missing, and a `sync()` or `syncVolume()` is needed as ever. Does
-  /// nothing where the system has no such call (sync_file_range(2)).
+  /// nothing where the system has no such call (sync_file_range(2)), and where the file system passes it
+  /// over, as overlayfs does.
   public func endSync(_ bytes: Range<UInt64>) throws(SystemError) {
-    try advance(bytes, by: cl_end_sync)
+    try syncRange(bytes, by: cl_end_sync)
   }
 
-  private func advance(
+  private func syncRange(
     _ bytes: Range<UInt64>, by call: (Int32, Int64, Int64) -> Int
   ) throws(SystemError) {
     // A count of 0 means all that follows.

@@ -29,7 +29,7 @@ import Testing
     let packs = RunPacks(try Lease(watched), RunStatus(place: "test"))
     let threads = try Workers(count: 6, capacity: 6, name: "test")
     for _ in 0..<5 {
-      let pack = try packs.open()
+      let pack = try packs.open(isReadSoon: false)
       try Self.fill(pack)
       threads.submit { #expect(throws: Never.self) { try packs.closeSoon(pack) } }
     }
@@ -52,7 +52,7 @@ import Testing
       threads.submit {
         #expect(throws: Never.self) {
           for _ in 0..<100 {
-            let pack = try packs.open()
+            let pack = try packs.open(isReadSoon: false)
             try Self.fill(pack)
             try packs.closeSoon(pack)
           }
@@ -76,7 +76,7 @@ import Testing
   @Test func nothingIsClosedWhenTheRunIsOver() throws {
     let status = RunStatus(place: "test")
     let packs = RunPacks(try Lease(storage), status)
-    let pack = try packs.open()
+    let pack = try packs.open(isReadSoon: false)
     status.end()
     #expect(throws: StoreError.self) { try packs.closeSoon(pack) }
     #expect(packs.counts.packs == 0 && !packs.areAllClosed)
@@ -85,7 +85,7 @@ import Testing
   @Test func noSnapshotReliesOnAPackThatIsNotClosed() throws {
     let session = try repository.beginWriting()
     let tree = try session.storeTree([])
-    let pack = try session.packs.open()
+    let pack = try session.packs.open(isReadSoon: false)
     #expect(throws: StoreError.self) { try session.finish(repository.makeSnapshot(tree)) }
     #expect(try storage.list(RepositoryLayout.snapshots).isEmpty)
     pack.discard()

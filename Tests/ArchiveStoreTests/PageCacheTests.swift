@@ -37,9 +37,9 @@ import Testing
   }
 
   @Test func anObjectLeavesOnlyWhenItIsNotReadSoon() throws {
-    let soon = try pages(try save("soon", isReadSoon: true))
-    #expect(soon.present == soon.all && soon.all > 0)
     guard canBeEmptied else { return print("skipped: the temporary folder has no disk") }
+    let soon = try pages(try save("soon", isReadSoon: true))
+    #expect(soon.present > soon.all * 9 / 10, "\(soon)")
     // What was read again is there, with some that the system read ahead.
     let later = try pages(try save("later", isReadSoon: false))
     #expect(later.present < later.all / 2)
@@ -57,9 +57,9 @@ import Testing
     let tree = try session.storeTree([TreeEntry(name: "f", node: .file(content))])
     _ = try session.finish(repository.makeSnapshot(tree))
     let packs = try session.indexedPacks.map { try pages(RepositoryLayout.pack($0)) }
-    #expect(packs.count == 2)
-    #expect(packs.filter { $0.all > 400 }.map(\.present) == [0])
-    #expect(packs.filter { $0.all < 400 }.allSatisfy { $0.present == $0.all })
+      .sorted { $0.all < $1.all }
+    #expect(packs.count == 2 && packs[0].all * 4 < packs[1].all)
+    #expect(packs[0].present == packs[0].all && packs[1].present == 0, "\(packs)")
     for id in try storage.list(RepositoryLayout.indexes) {
       let index = try pages(RepositoryLayout.indexes.appending(id))
       #expect(index.present == index.all && index.all > 0)

@@ -356,7 +356,7 @@ import Testing
     #expect(!packs.isIndexDue)
     let large = PackFrame(stored: [UInt8](repeating: 0, count: 128 << 20), plain: 1, blobs: [])
     for number in 0..<4 {
-      let pack = try packs.open()
+      let pack = try packs.open(isReadSoon: false)
       _ = try pack.append(large)
       #expect(pack.isFull(before: 0))
       try packs.closeSoon(pack)

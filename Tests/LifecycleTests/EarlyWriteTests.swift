@@ -39,29 +39,33 @@ import Testing
     #expect(report.failed.map(\.path) == ["file"])
   }
 
-  /// A large piece is waited for when the next one is on its way. That the disk could not take it is
-  /// told of the file that it belongs to, though another one is being written.
-  @Test func aLargePieceThatTheDiskRefusesFailsItsFile() throws {
+  /// A large piece is waited for when the next one is on its way. That the disk could not take it ends
+  /// the restore, as if the volume could not be synced.
+  @Test func aLargePieceThatTheDiskRefusesEndsTheRestore() throws {
+    let rig = try Rig(inMemory: true)
     let faults = Faults.Plan(failing: [.sync], at: 3, number: Self.inputOutput)
     let files = [("a", 3 << 20), ("b", 3 << 20), ("c", 3 << 20)]
-    let report = try restore(files, Rig(inMemory: true), faults, threads: 1)
-    #expect(report.failed.map(\.path) == ["a"])
+    let error = #expect(throws: LifecycleError.self) {
+      try restore(files, rig, faults, threads: 1)
+    }
+    #expect(error?.description.contains("input/output") == true, "\(error as Any)")
+    #expect(throws: SystemError.self) { _ = try Folder.open(path: rig.folder.path("back")) }
   }
 
-  /// What was written in large pieces leaves the system's memory, but for the last ones.
+  /// What was written in large pieces leaves the system's memory.
   @Test func largeFilesLeaveTheMemory() throws {
     let rig = try Rig()
-    guard try PageCache.canBeEmptied(in: rig.folder) else {
-      return print("skipped: the temporary folder has no disk")
+    guard try PageCache.canBeEmptied(in: rig.folder, by: .range) else {
+      return print("skipped: the temporary folder has no disk, or cannot tell of a range")
     }
     let bytes = Seeded(3).someBytes(48 << 20)
     try rig.folder.write(bytes, at: "tree/large")
     try rig.folder.write(Array(bytes[..<300_000]), at: "tree/small")
     _ = try rig.restore(try rig.backup())
     let large = try PageCache.pages(of: rig.folder.path("back/large"))
-    #expect(large.present < large.all / 2, "\(large)")
+    #expect(large.present < large.all / 10, "\(large)")
     let small = try PageCache.pages(of: rig.folder.path("back/small"))
-    #expect(small.present == small.all && small.all > 0)
+    #expect(small.present > small.all * 9 / 10, "\(small)")
     #expect(try rig.folder.read("back/large") == bytes)
   }
 

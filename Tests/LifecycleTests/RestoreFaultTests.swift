@@ -10,6 +10,10 @@ import Testing
   /// Into a new folder: it is there whole, or not at all; what a report says is missing is missing.
   @Test(arguments: FaultKind.all) func intoANewFolder(_ kind: FaultKind) throws {
     let faulty = try FaultRig()
+    for number in 1...2 {
+      let large = [UInt8](repeating: UInt8(number), count: 1_200_000)
+      try faulty.rig.folder.write(large, at: ByteString("tree/large-\(number)"))
+    }
     let snapshot = try #require(try faulty.backup().snapshot)
     let wanted = try faulty.records
     let place = try Folder.make(path: faulty.rig.folder.path("place"))

@@ -179,8 +179,8 @@ import Testing
 
   /// Of a range that is on the disk only that leaves the memory, and what it holds stays.
   @Test func aRangeOnTheDiskLeavesTheMemory() throws {
-    guard try PageCache.canBeEmptied(in: temporary), getpagesize() == 4096 else {
-      return print("skipped: the temporary folder has no disk, or pages are not of 4 KiB")
+    guard try PageCache.canBeEmptied(in: temporary, by: .range) else {
+      return print("skipped: the temporary folder has no disk, or cannot tell of a range")
     }
     var random = Seeded(1)
     let bytes = random.bytes(4 << 20)
@@ -195,9 +195,11 @@ import Testing
       try file.endSync(nothing)
       file.willNotBeReadSoon(nothing)
     }
-    #expect(try PageCache.pages(of: temporary.path("f")).present == 1024)
+    let before = try PageCache.pages(of: temporary.path("f"))
+    #expect(before.present > before.all * 9 / 10)
     file.willNotBeReadSoon(0..<half)
-    #expect(try PageCache.pages(of: temporary.path("f")).present == 512)
+    let after = try PageCache.pages(of: temporary.path("f"))
+    #expect(after.present > after.all * 4 / 10 && after.present < after.all * 6 / 10, "\(after)")
     #expect(try file.read(count: bytes.count, at: 0) == bytes)
   }
 

@@ -5,8 +5,8 @@ import Testing
 
 /// Which processes use a file.
 @Suite struct ProcessesTests {
-  /// A `cat` that ends with its standard input, which it holds. It is there once it has given a line
-  /// back: before, the process is still the shell that becomes it.
+  /// A `cat` that ends with its standard input, which this object holds open. It is there once it has
+  /// given a line back: before, the process is still the shell that becomes it.
   private final class Holder {
     let running = Process()
     private let input = Pipe()

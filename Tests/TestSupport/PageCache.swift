@@ -17,16 +17,31 @@ public enum PageCache {
     return (present.count { $0 & 1 == 1 }, present.count)
   }
 
-  /// Whether the volume of a folder lets go of what is on the disk: one in memory has no other place.
-  public static func canBeEmptied(in folder: TemporaryFolder) throws -> Bool {
+  /// What brings a file to the disk.
+  public enum Way {
+    /// All of it (fsync(2)).
+    case file
+    /// A range of it (sync_file_range(2)), which overlayfs passes over.
+    case range
+  }
+
+  /// Whether the volume of a folder lets go of what is on the disk: one in memory has no other place,
+  /// and one with a memory of its own tells nothing.
+  public static func canBeEmptied(in folder: TemporaryFolder, by way: Way = .file) throws -> Bool {
     let name: ByteString = "page-cache"
+    let path = folder.path(name)
     try folder.write([UInt8](repeating: 1, count: 1 << 20), at: name)
-    let file = try Opened(folder.path(name))
-    guard fsync(file.number) == 0 else { throw Opened.failure(folder.path(name)) }
+    defer { try? folder.folder.remove(name) }
+    guard let before = try? pages(of: path), before.present == before.all else { return false }
+    let file = try Opened(path)
+    if way == .range, try isOverlay(folder) { return false }
+    guard fsync(file.number) == 0 else { throw Opened.failure(path) }
     _ = posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED)
-    let pages = try pages(of: folder.path(name))
-    try folder.folder.remove(name)
-    return pages.present == 0
+    return try pages(of: path).present == 0
+  }
+
+  private static func isOverlay(_ folder: TemporaryFolder) throws -> Bool {
+    try Program.run("stat", ["-f", "-c", "%T", folder.string]).output.hasPrefix("overlay")
   }
 }
 

@@ -96,11 +96,11 @@ extension ContentWriter {
     _ member: TarMember, bytes: Span<UInt8>, blobs: [PackFrame.Blob]
   ) throws(StoreError) {
     try session.status.mustStep { () throws(StoreError) in
-      let full =
-        spread.isNoise(bytes)
-        ? try noise.append(member, bytes: bytes, blobs: blobs)
-        : try builder.append(member, bytes: bytes, blobs: blobs)
-      guard var full else { return }
+      guard
+        var full = spread.isNoise(bytes)
+          ? try noise.append(member, bytes: bytes, blobs: blobs)
+          : try builder.append(member, bytes: bytes, blobs: blobs)
+      else { return }
       if !session.queue.offer(full) { try compress(&full) }
     }
   }

@@ -34,7 +34,7 @@ final class RunPacks: Sendable {
   /// Opens the next pack, which so many bytes fill; it is hashed with the others of `hashes`, or by
   /// itself.
   func open(
-    target: Int = PackWriter.target, isReadSoon: Bool = false, hashes: PackHashes? = nil
+    target: Int = PackWriter.target, isReadSoon: Bool, hashes: PackHashes? = nil
   ) throws(StoreError) -> PackWriter {
     let number = state.withLock { state in
       defer { state.opened += 1 }

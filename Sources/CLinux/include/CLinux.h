@@ -33,6 +33,7 @@ long cl_read(int fd, void *into, size_t count);
 long cl_pread(int fd, void *into, size_t count, int64_t at);
 long cl_write(int fd, const void *from, size_t count);
 long cl_pwrite(int fd, const void *from, size_t count, int64_t at);
+// A second descriptor of the same open file.
 long cl_duplicate(int fd);
 long cl_fsync(int fd);
 long cl_syncfs(int fd);
@@ -42,9 +43,11 @@ long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
 long cl_advise_sequential(int fd);
+// What of a range is on the disk need not stay in memory; a count of 0 means all that follows.
 long cl_advise_unneeded(int fd, int64_t from, int64_t count);
 // Begins to write a range of a file to the disk, and does not wait for it.
 long cl_begin_sync(int fd, int64_t from, int64_t count);
+// Waits until a range of a file is written to the disk.
 long cl_end_sync(int fd, int64_t from, int64_t count);
 // The status of an open file.
 long cl_stat_open(int fd, struct cl_status *out);

@@ -8,21 +8,19 @@ internal import SystemIO
 /// the disk and the threads both have something to do.
 final class LargePiece {
   /// Bytes from which on a piece is large. Smaller ones are brought to the disk together
-  /// (`EarlySync`): by one at a time nothing was gained.
-  static let size = 1 << 20
+  /// (`EarlySync`): to begin with them one at a time gained nothing.
+  static let least = 1 << 20
 
-  /// Which file of the tree it belongs to.
-  let number: Int
   private let file: Descriptor
   private let place: Range<UInt64>
 
-  /// Begins to bring a piece to the disk.
-  init(
-    of number: Int, at place: Range<UInt64>, in file: borrowing Descriptor
-  ) throws(SystemError) {
+  /// Begins to bring a piece to the disk. Nothing when there is no descriptor left to wait by: the
+  /// piece goes its way all the same.
+  init?(at place: Range<UInt64>, in file: borrowing Descriptor) throws(SystemError) {
     try file.beginSync(place)
-    (self.number, self.place) = (number, place)
-    self.file = try file.duplicate()
+    guard let second = try? file.duplicate() else { return nil }
+    self.place = place
+    self.file = second
   }
 
   /// Waits until it is on the disk, and lets it leave the memory. It is as durable then as all else:

@@ -6,14 +6,19 @@ final class StagedFileSink: BlobSink {
   private let run: RestoreRun
   private let early: EarlySync?
   private var cursor: TreeCursor
-  /// Large pieces on their way to the disk, the latest last.
-  private var large: [LargePiece] = []
+  /// The large piece on its way to the disk.
+  private var large: LargePiece?
+  /// Why the disk did not take one.
+  private var refusal: SystemError?
 
   init(_ run: RestoreRun, _ early: EarlySync? = nil) throws(SystemError) {
     self.run = run
     self.early = early
     cursor = try run.cursor()
   }
+
+  /// What is on its way still: the sync of the volume tells if it does not arrive.
+  deinit { try? large?.finish() }
 
   func miss(_ uses: [BlobUse], _ error: StoreError) { run.findings.miss(uses) }
 
@@ -49,11 +54,8 @@ final class StagedFileSink: BlobSink {
     } catch {
       try run.note(number, error)
     }
-    while large.count > 1 { try finish(large.removeFirst()) }
-  }
-
-  private func finish(_ piece: LargePiece) throws(LifecycleError) {
-    do throws(SystemError) { try piece.finish() } catch { try run.note(piece.number, error) }
+    // As when the volume cannot be synced: whose bytes are lost, other threads may know as well.
+    if let refusal { throw LifecycleError(refusal) }
   }
 
   /// Makes a whole file that has one blob.
@@ -67,7 +69,7 @@ final class StagedFileSink: BlobSink {
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.create(name, permissions: entry.permissions & 0o777)
       do throws(SystemError) {
-        let end = try write(blobs, of: frame, to: file, number)
+        let end = try write(blobs, of: frame, to: file)
         if end < entry.size { try file.truncate(to: entry.size) }
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
@@ -85,7 +87,7 @@ final class StagedFileSink: BlobSink {
     let name = run.tree.name(number)
     try cursor.withFolder(of: number) { folder throws(SystemError) in
       let file = try folder.fileForWriting(name)
-      _ = try write(blobs, of: frame, to: file, number)
+      _ = try write(blobs, of: frame, to: file)
       try file.close()
     }
   }
@@ -93,8 +95,7 @@ final class StagedFileSink: BlobSink {
   /// Writes blobs to their places, those that follow one another here and there in one call; gives
   /// where the last one ends.
   private func write(
-    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor,
-    _ number: Int
+    _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8], to file: borrowing Descriptor
   ) throws(SystemError) -> UInt64 {
     var pending: (range: Range<Int>, offset: UInt64) = (0..<0, 0)
     for blob in blobs {
@@ -103,25 +104,25 @@ final class StagedFileSink: BlobSink {
       if range.lowerBound == pending.range.upperBound, blob.use.offset == end {
         pending.range = pending.range.lowerBound..<range.upperBound
       } else {
-        try write(pending.range, of: frame, at: pending.offset, to: file, number)
+        try write(pending.range, of: frame, at: pending.offset, to: file)
         pending = (range, blob.use.offset)
       }
     }
-    try write(pending.range, of: frame, at: pending.offset, to: file, number)
+    try write(pending.range, of: frame, at: pending.offset, to: file)
     return pending.offset + UInt64(pending.range.count)
   }
 
   private func write(
-    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor,
-    _ number: Int
+    _ range: Range<Int>, of frame: [UInt8], at offset: UInt64, to file: borrowing Descriptor
   ) throws(SystemError) {
     try file.write(frame.span.extracting(range), at: offset)
-    if range.count >= LargePiece.size {
-      let place = offset..<(offset + UInt64(range.count))
-      large.append(try LargePiece(of: number, at: place, in: file))
-    } else {
+    guard range.count >= LargePiece.least else {
       early?.note(range.count)
+      return
     }
+    let before = large
+    large = try LargePiece(at: offset..<(offset + UInt64(range.count)), in: file)
+    do throws(SystemError) { try before?.finish() } catch { refusal = refusal ?? error }
   }
 }
 
