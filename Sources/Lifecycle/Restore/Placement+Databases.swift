@@ -6,7 +6,7 @@ extension Placement {
   /// Renames away what would be taken for a restored database's log; what is to be deleted anyway,
   /// and the index that SQLite makes anew, is removed.
   mutating func removeStrays() {
-    for database in plan.databases {
+    for database in plan.databases where !database.isBroken(run.findings) {
       for name in database.strays {
         do throws(SystemError) {
           let fate = plan.fate(ofStray: name, of: database, keeping: trash != nil)
@@ -44,7 +44,36 @@ enum StrayFate: Equatable {
   case isKept
 }
 
+extension PlannedDatabase {
+  /// What is written of it.
+  private var members: [Int] { companions + [entry].compactMap { $0 } }
+
+  /// Whether something of it could not be made: then none of it is put, and what is there stays.
+  func isBroken(_ findings: RestoreFindings) -> Bool { members.contains(where: findings.isUnmade) }
+
+  /// Says so of the rest of it.
+  fileprivate func fail(_ findings: RestoreFindings) {
+    for member in members where !findings.isUnmade(member) {
+      findings.fail(member, "a file of the same database could not be restored")
+    }
+  }
+}
+
 extension RestorePlan {
+  /// A database without its log, or beside another one's, is damaged: it comes whole, or what is there
+  /// of it stays.
+  func failBrokenDatabases(_ findings: RestoreFindings) {
+    for database in databases where database.isBroken(findings) { database.fail(findings) }
+  }
+
+  /// Whether something is to go by itself, and not to stay beside a database that does.
+  func goes(_ deletion: PlannedDeletion, _ findings: RestoreFindings) -> Bool {
+    deletion.replacement == nil
+      && !databases.contains {
+        $0.folder == deletion.folder && $0.strays.contains(deletion.name) && $0.isBroken(findings)
+      }
+  }
+
   /// A log goes where its database goes, so that both can be opened there.
   func fate(
     ofStray name: ByteString, of database: PlannedDatabase, keeping: Bool

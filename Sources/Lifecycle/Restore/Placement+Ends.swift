@@ -11,6 +11,7 @@ extension Placement {
         if !run.findings.isUnmade(replacement) { gone.add(deletion.totals) }
         continue
       }
+      guard plan.goes(deletion, run.findings) else { continue }
       if isStopping() {
         throw LifecycleError(
           .interrupted, "interrupted: all is restored, and not all removed that is to go",

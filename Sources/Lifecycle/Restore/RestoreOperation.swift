@@ -103,6 +103,7 @@ public struct RestoreOperation: ~Copyable {
     _ run: RestoreRun, _ root: borrowing Folder, _ staging: borrowing StagingFolder,
     _ report: inout RestoreReport
   ) throws {
+    plan.failBrokenDatabases(run.findings)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
     try root.syncVolume()

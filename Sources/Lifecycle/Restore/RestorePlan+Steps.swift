@@ -14,7 +14,7 @@ extension RestorePlan {
   func steps(without findings: RestoreFindings, hasTrash: Bool) -> [JournalStep] {
     let trash = hasTrash ? StepRoot.trash : nil
     var steps: [JournalStep] = []
-    for database in databases {
+    for database in databases where !database.isBroken(findings) {
       steps += database.strays.map { stray(named: $0, of: database, trash) }
     }
     let companions = companionsByDatabase
@@ -32,7 +32,7 @@ extension RestorePlan {
       }
       number = tree.end(of: number)
     }
-    for deletion in deletions where deletion.replacement == nil {
+    for deletion in deletions where goes(deletion, findings) {
       let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
       steps.append(JournalStep(path: path, kept: trash))
     }
