@@ -1,11 +1,12 @@
 import ArchiveStore
 import Lifecycle
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
 
-/// Databases that cannot be restored whole into a folder that holds others of their names: none of
-/// their files is put there, and what is there stays, with its log.
+/// Databases that are not restored, or cannot be as a whole, into a folder that holds others of their
+/// names: none of their files is put there, and what is there stays, with its log.
 @Suite struct BrokenDatabaseTests {
   private static let later: [ByteString: String] = [
     "db": "SQLite format 3\0later", "db-wal": "log of later", "db-shm": "index of later",
@@ -64,6 +65,50 @@ import Testing
     #expect(merged.damaged.map(\.path) == ["db-wal"])
     #expect(merged.failed.map(\.path) == ["db"] && merged.deleted.entries == 0)
     try expectThatAllStayed()
+  }
+
+  /// What goes with `--delete` is not the log of a database that stays.
+  @Test(arguments: [OverwriteMode.never, .ifNewer])
+  func aLogStaysWithADatabaseThatIsNotReplaced(_ mode: OverwriteMode) throws {
+    try rig.setTime("tree/db", 100)
+    try rig.setTime("into/db", 200)
+    try rig.folder.write("more", at: "into/more")
+    let merged = try rig.merge(try rig.backup(), into: "into", mode, deletes: true)
+    #expect(merged.isComplete && merged.deleted.entries == 1)
+    #expect(merged.spared.map(\.path) == ["db-shm", "db-wal"])
+    #expect(merged.spared.allSatisfy { $0.remark.contains("'db', which stays") })
+    try expectThatAllStayed()
+  }
+
+  /// A database that the snapshot lacks goes with all that belongs to it, and so does a log without one.
+  @Test func aLogGoesWithItsDatabase() throws {
+    let report = try rig.backup()
+    for name in ["other", "other-wal", "other-shm", "alone-wal"] {
+      try rig.folder.write(name, at: ByteString("into/\(name)"))
+    }
+    let merged = try rig.merge(report, into: "into", .always, deletes: true)
+    #expect(merged.isComplete && merged.spared.isEmpty)
+    #expect(try rig.names("into") == ["db"])
+  }
+
+  /// Told to stop when the log would be placed, a restore places neither it nor the database.
+  @Test func aRestoreDoesNotStopBetweenALogAndItsDatabase() throws {
+    try rig.folder.write("log of stored", at: "tree/db-wal")
+    let plan = try rig.plan(try rig.backup(), into: "into", .always)
+    for stop in 1... {
+      let asked = Atomic<Int>(0)
+      let operation = try RestoreOperation(
+        plan, from: rig.repository.beginReading(), threads: 1,
+        isStopping: { asked.add(1, ordering: .relaxed).newValue >= stop })
+      let report = try? operation.run()
+      let hasLog = try rig.text("into/db-wal") == "log of stored"
+      let hasDatabase = try rig.folder.read("into/db") == rig.folder.read("tree/db")
+      #expect(hasLog == hasDatabase, "\(stop)")
+      if report != nil {
+        #expect(hasLog && stop > 3, "\(stop)")
+        return
+      }
+    }
   }
 
   /// Where nothing is damaged both come, and what was there goes.

@@ -24,10 +24,9 @@ extension Placement {
           if error.isMissing { continue }
           run.findings.remark(
             database.folder, "cannot rename '\(name)' away: \(error.reason)")
-          // Beside a log of another state the database is not put.
-          for entry in database.companions + [database.entry].compactMap({ $0 }) {
-            run.findings.fail(entry, "what lies beside it is of another state of the database")
-          }
+          // Beside a log of another state the database is not put, and what else lies there stays.
+          database.fail(run.findings, "what lies beside it is of another state of the database")
+          break
         }
       }
     }
@@ -51,11 +50,9 @@ extension PlannedDatabase {
   /// Whether something of it could not be made: then none of it is put, and what is there stays.
   func isBroken(_ findings: RestoreFindings) -> Bool { members.contains(where: findings.isUnmade) }
 
-  /// Says so of the rest of it.
-  fileprivate func fail(_ findings: RestoreFindings) {
-    for member in members where !findings.isUnmade(member) {
-      findings.fail(member, "a file of the same database could not be restored")
-    }
+  /// Says of what is not known to be missing that it does not come.
+  fileprivate func fail(_ findings: RestoreFindings, _ reason: String) {
+    for member in members where !findings.isUnmade(member) { findings.fail(member, reason) }
   }
 }
 
@@ -63,15 +60,20 @@ extension RestorePlan {
   /// A database without its log, or beside another one's, is damaged: it comes whole, or what is there
   /// of it stays.
   func failBrokenDatabases(_ findings: RestoreFindings) {
-    for database in databases where database.isBroken(findings) { database.fail(findings) }
+    for database in databases where database.isBroken(findings) {
+      database.fail(findings, "a file of the same database could not be restored")
+    }
   }
 
-  /// Whether something is to go by itself, and not to stay beside a database that does.
-  func goes(_ deletion: PlannedDeletion, _ findings: RestoreFindings) -> Bool {
-    deletion.replacement == nil
-      && !databases.contains {
-        $0.folder == deletion.folder && $0.strays.contains(deletion.name) && $0.isBroken(findings)
-      }
+  /// What goes by itself, and is not to stay beside a database that does.
+  func removals(without findings: RestoreFindings) -> [PlannedDeletion] {
+    let broken = databases.filter { $0.isBroken(findings) }
+    return deletions.filter { deletion in
+      deletion.replacement == nil
+        && !broken.contains {
+          $0.folder == deletion.folder && $0.strays.contains(deletion.name)
+        }
+    }
   }
 
   /// A log goes where its database goes, so that both can be opened there.

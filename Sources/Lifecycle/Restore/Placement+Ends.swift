@@ -7,11 +7,11 @@ extension Placement {
   mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
     var gone = RestoreTotals()
     for deletion in plan.deletions {
-      if let replacement = deletion.replacement {
-        if !run.findings.isUnmade(replacement) { gone.add(deletion.totals) }
-        continue
+      if let replacement = deletion.replacement, !run.findings.isUnmade(replacement) {
+        gone.add(deletion.totals)
       }
-      guard plan.goes(deletion, run.findings) else { continue }
+    }
+    for deletion in plan.removals(without: run.findings) {
       if isStopping() {
         throw LifecycleError(
           .interrupted, "interrupted: all is restored, and not all removed that is to go",

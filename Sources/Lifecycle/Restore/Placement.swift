@@ -40,18 +40,12 @@ struct Placement: ~Copyable {
         number += 1
         continue
       }
-      for companion in companions[number] ?? [] where !run.findings.isUnmade(companion) {
-        do throws(SystemError) {
-          try place(companion)
-          isPlaced.insert(companion)
-        } catch {
-          try run.note(companion, error)
-          // A database without its log lacks what was written last.
-          run.findings.fail(number, "its log could not be restored")
-        }
+      if !run.findings.isUnmade(number), !isPlaced.contains(number) {
+        // Not between a log and its database.
+        if isStopping() { throw interruption() }
+        try placeCompanions(of: number)
       }
       if !run.findings.isUnmade(number), !isPlaced.contains(number) {
-        if isStopping() { throw interruption() }
         do throws(SystemError) {
           try place(number)
           placed += 1
@@ -65,6 +59,24 @@ struct Placement: ~Copyable {
         }
       }
       number = plan.tree.end(of: number)
+    }
+  }
+
+  /// Places the log and the journal of a database that is about to come. A database without its log
+  /// lacks what was written last: where one of them cannot be placed, nothing else of it is.
+  private mutating func placeCompanions(of number: Int) throws {
+    for companion in companions[number] ?? [] where !run.findings.isUnmade(companion) {
+      do throws(SystemError) {
+        try place(companion)
+        isPlaced.insert(companion)
+      } catch {
+        try run.note(companion, error)
+        let others = (companions[number] ?? []) + [number]
+        for other in others where !run.findings.isUnmade(other) && !isPlaced.contains(other) {
+          run.findings.fail(other, "a file of the same database could not be restored")
+        }
+        return
+      }
     }
   }
 

@@ -32,7 +32,7 @@ extension RestorePlan {
       }
       number = tree.end(of: number)
     }
-    for deletion in deletions where goes(deletion, findings) {
+    for deletion in removals(without: findings) {
       let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
       steps.append(JournalStep(path: path, kept: trash))
     }

@@ -33,6 +33,28 @@ extension RestorePlanner {
     }
   }
 
+  /// The database in a folder that a log, a journal or an index there belongs to, where it stays. Of
+  /// the names that the snapshot lacks some are known to go.
+  mutating func databaseThatStays(
+    with name: ByteString, in folder: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
+  ) -> ByteString? {
+    guard let (database, _) = DatabaseMember.owner(of: name), isFile(database, in: folder) else {
+      return nil
+    }
+    if names.contains(database) { return gone.contains(database) ? nil : database }
+    // What is of another state than a database that comes goes with the one that was there.
+    let goes = plan.databases.contains { $0.folder == folder && $0.strays.contains(name) }
+    return goes ? nil : database
+  }
+
+  private mutating func isFile(_ name: ByteString, in folder: Int) -> Bool {
+    guard (try? present?.ascend(to: Int(plan.tree.entries[folder].depth))) != nil else {
+      return false
+    }
+    let status = try? present?.withFolder { folder in try folder.statusIfPresent(name) }
+    return (status ?? nil)?.kind == .file
+  }
+
   private mutating func namesThere(in folder: Int) -> Set<ByteString>? {
     guard (try? present?.ascend(to: Int(plan.tree.entries[folder].depth))) != nil else {
       return nil

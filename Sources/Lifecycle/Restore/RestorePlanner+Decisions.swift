@@ -125,6 +125,8 @@ extension RestorePlanner {
     let entry = plan.tree.entries[folder]
     let above = plan.tree.path(folder, from: plan.place.shownDepth)
     let scanned = judge.rules?.present?.children(at: above) ?? [:]
+    // A database comes before its log, as names go.
+    var gone: Set<ByteString> = []
     for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
       switch removals.verdict(on: scanned[name], isAsked: isAsked) {
       case .stays: break
@@ -132,12 +134,24 @@ extension RestorePlanner {
         plan.spared.append(
           PathRemark(path: above.appending(name), remark: "the policy keeps it out of backups"))
       case .removeParts: planParts(of: name, in: folder, isAsked: isAsked)
-      case .remove: planDeletion(of: name, in: folder, above)
+      case .remove:
+        if let database = databaseThatStays(
+          with: name, in: folder, lacking: names, gone: gone)
+        {
+          plan.spared.append(
+            PathRemark(
+              path: above.appending(name), remark: "it belongs to '\(database)', which stays"))
+        } else if planDeletion(of: name, in: folder, above) {
+          gone.insert(name)
+        }
       }
     }
   }
 
-  private mutating func planDeletion(of name: ByteString, in folder: Int, _ above: ByteString) {
+  /// Plans to remove something; false when it stays, which is said.
+  private mutating func planDeletion(
+    of name: ByteString, in folder: Int, _ above: ByteString
+  ) -> Bool {
     do {
       let path = plan.request.path.appending(above).appending(name)
       if let reason = plan.snapshot.snapshot.reasonToSpare(
@@ -149,9 +163,11 @@ extension RestorePlanner {
       plan.deletes.add(totals)
       plan.deletions.append(
         PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
+      return true
     } catch let obstacle as Obstacle {
       plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
     } catch { block(above.appending(name), error) }
+    return false
   }
 
   /// Leaves what cannot be looked through: it may hold what has to stay.

@@ -261,10 +261,11 @@ struct RestorePlanner: ~Copyable {
   /// Leaves the folders whose paths are longer.
   private mutating func leave(to pathLength: Int) {
     while let last = folders.last, last.pathLength > pathLength {
+      // Before the deletions: the log of a database that stays does so, too.
+      settleDatabases(in: last)
       if let unseen = last.unseen, !unseen.isEmpty {
         planDeletions(unseen, in: last.number, isAsked: plan.request.deletes && last.frame.isInside)
       }
-      settleDatabases(in: last)
       folders.removeLast()
       if last.isWay { settle(last) }
     }
