@@ -53,6 +53,29 @@ import Testing
       try names(cli) == ["notes.db", "other.txt", "plain.db", "plain.db-shm", "plain.db-wal"])
   }
 
+  /// A database that comes by itself to the place of another one does not come to that one's log.
+  @Test func aDatabaseByItselfIsNotPutBesideAnotherLog() throws {
+    let cli = try rig()
+    _ = try cli.succeed(
+      "restore latest:folders/tree/plain.db --to tree/plain.db --overwrite always --repo repo")
+    #expect(
+      try names(cli).filter { $0.hasPrefix("plain.db") && !$0.hasPrefix("plain.db.before") } == [
+        "plain.db", "plain.db-wal.before-restore-TIME",
+      ])
+    #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
+  }
+
+  /// A log whose database is not there, and which is to stay, gets none.
+  @Test func aDatabaseDoesNotComeToALogThatStays() throws {
+    let cli = try rig()
+    try Folder.open(path: cli.folder.path("tree")).remove("notes.db")
+    try cli.folder.write("log of another state", at: "tree/notes.db-wal")
+    let run = try cli.run("restore latest:folders/tree --to tree --overwrite never --repo repo")
+    #expect(run.code == 3 && run.errors.contains("notes.db"), "\(run.errors)")
+    #expect(try names(cli).filter { $0.hasPrefix("notes") } == ["notes.db-wal"])
+    #expect(try cli.folder.read("tree/notes.db-wal") == Array("log of another state".utf8))
+  }
+
   @Test func aDatabaseByItselfBringsItsLog() throws {
     let cli = try rig()
     let folder = try Folder.open(path: cli.folder.path("tree"))

@@ -33,6 +33,14 @@ extension RestorePlanner {
     }
   }
 
+  /// The same for a database that comes by itself: what lies beside its place goes away.
+  mutating func settleDatabase(_ number: Int, in folder: Int) {
+    let name = plan.tree.name(number)
+    let present = Self.sidecars.map { name.followed(by: $0) }.filter { isFile($0, in: folder) }
+    if present.isEmpty { return }
+    settle(number, [], present: present, isThere: isFile(name, in: folder), in: folder)
+  }
+
   /// The database in a folder that a log, a journal or an index there belongs to, where it stays. Of
   /// the names that the snapshot lacks some are known to go.
   mutating func databaseThatStays(
@@ -67,8 +75,12 @@ extension RestorePlanner {
   ) {
     let members = [number] + companions
     // Where one of the files that are there is to stay, all stay.
-    if isThere, members.contains(where: { plan.tree.entries[$0].action == .leave }) {
+    if members.contains(where: { plan.tree.entries[$0].action == .leave }) {
       for member in members { leave(member) }
+      if !isThere {
+        let remark = "what lies there of it is of another state, and stays"
+        plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: remark))
+      }
       return
     }
     let names = Set(companions.map { plan.tree.name($0) })

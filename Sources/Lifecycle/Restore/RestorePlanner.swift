@@ -109,7 +109,8 @@ struct RestorePlanner: ~Copyable {
     case .single(let entry):
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
-      try add(entry, named: plan.place.name ?? entry.name, in: above)
+      let number = try add(entry, named: plan.place.name ?? entry.name, in: above)
+      if let number, entry.node.kind == .file { settleDatabase(number, in: above) }
     }
   }
 
