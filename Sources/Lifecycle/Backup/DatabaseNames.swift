@@ -13,19 +13,26 @@ struct DatabaseNames: Sendable {
 
   /// Looks at all names of what is stored.
   init(_ tree: borrowing KeptTree) {
-    let names = tree.scan.names.span
     for (index, entry) in tree.scan.entries.enumerated()
     where entry.status.kind == .file && entry.fate != .leftOut && index > 0 {
-      let name = names.extracting(entry.nameRange)
-      for suffix in Self.suffixes where name.ends(with: suffix.span) {
-        let base = name.extracting(0..<(name.count - suffix.count))
-        guard let database = tree.child(base, of: Int(entry.parent)),
-          tree.scan.entries[database].status.kind == .file
-        else { continue }
-        companions[Int32(database), default: []].append(Int32(index))
-        members.formUnion([Int32(database), Int32(index)])
-      }
+      guard let database = Self.database(of: index, in: tree) else { continue }
+      companions[Int32(database), default: []].append(Int32(index))
+      members.formUnion([Int32(database), Int32(index)])
     }
+  }
+
+  /// The file that a log or a journal lies beside. What is a log itself has none: each file is of
+  /// one database at most.
+  private static func database(of index: Int, in tree: borrowing KeptTree) -> Int? {
+    let entry = tree.scan.entries[index]
+    let name = tree.scan.names.span.extracting(entry.nameRange)
+    guard let suffix = suffixes.first(where: { name.ends(with: $0.span) }) else { return nil }
+    let base = name.extracting(0..<(name.count - suffix.count))
+    guard let database = tree.child(base, of: Int(entry.parent)),
+      tree.scan.entries[database].status.kind == .file,
+      Self.database(of: database, in: tree) == nil
+    else { return nil }
+    return database
   }
 
   private static let suffixes = [DatabaseMember.log, .journal].map(\.suffix)
