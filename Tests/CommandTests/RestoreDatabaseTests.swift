@@ -65,6 +65,23 @@ import Testing
     #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }
 
+  /// A database that is restored by itself to a new place has its log there, by the new name.
+  @Test(arguments: [false, true]) func aDatabaseByItselfBringsItsLogToANewPlace(
+    isLogThere: Bool
+  ) throws {
+    let cli = try rig()
+    if isLogThere { try cli.folder.write("another log", at: "copy.db-wal") }
+    _ = try cli.succeed("restore latest:folders/tree/notes.db --to copy.db --repo repo")
+    #expect(try cli.folder.read("copy.db-wal") == Array("log of old".utf8))
+    #expect(try cli.folder.read("copy.db") == Array("SQLite format 3\u{0} old".utf8))
+    // What was there is nobody's to overwrite.
+    let aside = try cli.names(in: ".").filter {
+      "\($0)".hasPrefix("copy.db-wal.before-restore-")
+    }
+    #expect(aside.count == (isLogThere ? 1 : 0))
+    for name in aside { #expect(try cli.folder.read(name) == Array("another log".utf8)) }
+  }
+
   /// A log whose database is not there, and which is to stay, gets none.
   @Test func aDatabaseDoesNotComeToALogThatStays() throws {
     let cli = try rig()

@@ -111,6 +111,109 @@ import Testing
     }
   }
 
+  /// Where nothing of it is, a database comes without a log that is damaged: it is all that can be had.
+  @Test(arguments: [false, true]) func aDatabaseComesToANewPlaceWithoutItsLog(
+    isFolderThere: Bool
+  ) throws {
+    _ = try rig.backup()
+    let before = try dataPacks()
+    try rig.folder.write(Seeded(2).someBytes(150_000), at: "tree/db-wal")
+    let report = try rig.backup()
+    for pack in try dataPacks().subtracting(before) { try rig.repository.storage.remove(pack) }
+    if isFolderThere { try rig.folder.write("mine", at: "back/mine") }
+    let back =
+      try isFolderThere ? rig.merge(report, into: "back", .always) : rig.restore(report)
+    #expect(back.damaged.map(\.path) == ["db-wal"])
+    #expect(back.failed.map(\.path) == ["db"])
+    #expect(back.failed.allSatisfy { $0.remark.contains("it comes without 'db-wal'") })
+    #expect(try rig.names("back").filter { $0 != "mine" } == ["db"])
+    #expect(try rig.folder.read("back/db") == rig.folder.read("tree/db"))
+  }
+
+  /// A log that something stands in the way of leaves its database behind, and the other way round.
+  @Test(arguments: ["db", "db-wal"]) func nothingComesOfADatabaseThatIsInTheWay(
+    _ blocked: String
+  ) throws {
+    try rig.folder.write("log of stored", at: "tree/db-wal")
+    let report = try rig.backup()
+    let into = try Folder.open(path: rig.folder.path("into"))
+    try into.remove(ByteString(blocked))
+    try rig.folder.write("mine", at: ByteString("into/\(blocked)/mine"))
+    let merged = try rig.merge(report, into: "into", .always)
+    #expect(Set(merged.failed.map(\.path)) == ["db", "db-wal"])
+    #expect(merged.restored.entries == 0)
+    for name in ["db", "db-wal"] as [ByteString] where name != ByteString(blocked) {
+      #expect(try rig.text(ByteString("into").appending(name)) == Self.later[name])
+    }
+    #expect(try rig.names("into") == ["db", "db-shm", "db-wal"])
+  }
+
+  /// A folder of a log's name is no log.
+  @Test func aFolderIsNoLog() throws {
+    let into = try Folder.open(path: rig.folder.path("into"))
+    try into.remove("db-wal")
+    try rig.folder.write("mine", at: "into/db-wal/mine")
+    let merged = try rig.merge(try rig.backup(), into: "into", .always)
+    #expect(merged.isComplete)
+    #expect(try rig.names("into/db-wal") == ["mine"])
+  }
+
+  /// What looks like the log of a log is a file like any other, in a backup and in a restore.
+  @Test func aLogHasNoLog() throws {
+    for name in ["db-wal", "db-wal-wal", "db-wal-wal-journal", "db-journal-wal"] {
+      try rig.folder.write("stored \(name)", at: ByteString("tree/\(name)"))
+    }
+    try rig.folder.write("log of log of later", at: "into/db-wal-wal")
+    let merged = try rig.merge(try rig.backup(), into: "into", .always)
+    #expect(merged.isComplete)
+    for name in try rig.names("tree") {
+      let stored = try rig.folder.read(ByteString("tree").appending(name))
+      #expect(try rig.folder.read(ByteString("into").appending(name)) == stored)
+    }
+  }
+
+  /// Another name of a database that is to stay does not become one of the other file that is there.
+  @Test func anotherNameOfADatabaseThatStaysDoesNotComeWithWrongContent() throws {
+    for name in ["aa/db", "aa/db-wal"] as [ByteString] {
+      try rig.folder.write("stored \(name)", at: ByteString("tree").appending(name))
+    }
+    let folder = try Folder.open(path: rig.folder.path("tree/aa"))
+    try folder.createHardLink("twin", to: "db", in: folder)
+    try Folder.make(path: rig.folder.path("tree/zone")).createHardLink(
+      "twin", to: "db", in: folder)
+    // The log stays, so that the database does not come.
+    try rig.folder.write("log of later", at: "into/aa/db-wal")
+    let merged = try rig.merge(try rig.backup(), into: "into", .never)
+    #expect(try rig.names("into/aa") == ["db-wal"])
+    #expect(merged.failed.map(\.path).sorted() == ["aa/db", "aa/twin"])
+    // What comes after it has the content itself.
+    #expect(try rig.text("into/zone/twin") == "stored aa/db")
+  }
+
+  /// What is to be deleted with a database stays with it where it does, and that is said.
+  @Test func whatIsNotDeletedIsNamed() throws {
+    let report = try rig.backup()
+    for pack in try dataPacks() { try rig.repository.storage.remove(pack) }
+    let merged = try rig.merge(report, into: "into", .always, deletes: true)
+    #expect(merged.spared.map(\.path) == ["db-shm", "db-wal"])
+  }
+
+  /// What goes with a database is counted.
+  @Test func whatIsDeletedIsCounted() throws {
+    let merged = try rig.merge(try rig.backup(), into: "into", .always, deletes: true)
+    #expect(merged.isComplete && merged.deleted.entries == 2)
+    #expect(try rig.names("into") == ["db"])
+  }
+
+  /// A restore that only has a log to move away is no idle one.
+  @Test func aPlanWithOnlyAStrayIsNotIdle() throws {
+    let report = try rig.backup()
+    _ = try rig.merge(report, into: "into", .always)
+    #expect(try rig.plan(report, into: "into", .ifChanged).isIdle)
+    try rig.folder.write("log of another state", at: "into/db-wal")
+    #expect(try !rig.plan(report, into: "into", .ifChanged).isIdle)
+  }
+
   /// Where nothing is damaged both come, and what was there goes.
   @Test func aWholeDatabaseComesWithItsLog() throws {
     try rig.folder.write("log of stored", at: "tree/db-wal")

@@ -19,7 +19,7 @@ import Testing
     let place = try Folder.make(path: faulty.rig.folder.path("place"))
     let request = RestoreRequest(
       path: "folders/tree", target: faulty.rig.folder.path("place/back"))
-    let failures = try eachCall(faulty, kind, snapshot, request) { outcome, what in
+    let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
       let isThere = try place.statusIfPresent("back") != nil
       if let report = outcome.report {
         #expect(isThere, "\(what)")
@@ -32,7 +32,7 @@ import Testing
       if isThere { try place.removeTree("back") }
       // What is left of a restore that could not tidy up goes with the next one.
       #expect(kind.staysBroken ? try place.names().count <= 1 : try place.isEmpty(), "\(what)")
-      try restore(faulty, snapshot, request)
+      try faulty.restore(snapshot, request)
       #expect(try place.names() == ["back"], "\(what)")
       #expect(try faulty.rig.records("place/back") == wanted, "\(what)")
       try place.removeTree("back")
@@ -59,7 +59,7 @@ import Testing
     let kept: Set<ByteString> = deletes ? [] : ["mine", "mine/more", "folder/mine"]
     let complete = wanted.merging(older.filter { kept.contains($0.key) }) { $1 }
     try rig.copy("older", to: "into")
-    let failures = try eachCall(faulty, kind, snapshot, request) { outcome, what in
+    let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
       var found = try rig.records("into")
       let staging = found.keys.filter { $0.description.hasPrefix(".sandboxctl-restore-") }
       for path in staging { found[path] = nil }
@@ -68,59 +68,12 @@ import Testing
       if let report = outcome.report, report.isComplete {
         #expect(differences(complete, found).isEmpty, "\(what)")
       }
-      try restore(faulty, snapshot, request)
+      try faulty.restore(snapshot, request)
       #expect(try differences(complete, rig.records("into")).isEmpty, "\(what)")
       try rig.folder.folder.removeTree("into")
       try rig.copy("older", to: "into")
     }
     #expect(failures >= kind.fewest, "\(kind): \(failures)")
-  }
-
-  // MARK: - Running
-
-  private struct Outcome {
-    var report: RestoreReport?
-    var error: (any Error)?
-  }
-
-  private func restore(
-    _ faulty: FaultRig, _ snapshot: StoredSnapshot, _ request: RestoreRequest
-  ) throws {
-    let reader = try faulty.rig.repository.beginReading()
-    let plan = try RestorePlan.make(snapshot, request, from: reader)
-    let report = try RestoreOperation(plan, from: reader, threads: 2).run()
-    #expect(report.isComplete, "\(report.failed) \(report.damaged)")
-  }
-
-  /// Restores with each call failing, and has what came of it checked; gives how many times that
-  /// ended it or was named.
-  private func eachCall(
-    _ faulty: FaultRig, _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
-    _ check: (Outcome, String) throws -> Void
-  ) throws -> Int {
-    var failures = 0
-    for call in 1...2000 {
-      var outcome = Outcome()
-      let isThere = try kind.inject(at: call, faulty.storage) {
-        do {
-          let reader = try faulty.repository.beginReading()
-          let plan = try RestorePlan.make(snapshot, request, from: reader)
-          outcome.report = try RestoreOperation(plan, from: reader, threads: 2).run()
-        } catch {
-          outcome.error = error
-        }
-      }
-      let what = "\(kind), call \(call)"
-      if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what): \(error)") }
-      if outcome.report?.isComplete != true { failures += 1 }
-      try check(outcome, "\(what), \(outcome.error.map { "\($0)" } ?? "reported")")
-      if !isThere {
-        #expect(outcome.report?.isComplete == true, "\(what)")
-        return failures
-      }
-    }
-    Issue.record("\(kind) does not end")
-    return failures
   }
 
   // MARK: - Comparing

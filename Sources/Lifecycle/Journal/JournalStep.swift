@@ -20,6 +20,9 @@ struct JournalStep: Hashable, Sendable {
   var kept: Int?
   /// The name under which it is kept, where it is another one.
   var keptName: ByteString?
+  /// The unit that it is of, as a database with its log: neighbouring steps of one unit are taken
+  /// all or none. Nothing for a step that stands alone.
+  var unit: Int?
 
   /// The folder's components, and the name in it.
   var folder: [ByteString] { path.components.dropLast() }
@@ -34,6 +37,7 @@ extension JournalStep {
     if let sourceName { members += JSON.members(sourceName, named: "from_name") }
     if let kept { members.append(JSON.Member("keep", .integer(Int64(kept)))) }
     if let keptName { members += JSON.members(keptName, named: "as") }
+    if let unit { members.append(JSON.Member("unit", .integer(Int64(unit)))) }
     return .object(members)
   }
 
@@ -46,14 +50,17 @@ extension JournalStep {
     let kept = json["keep"]?.integer.flatMap { Int(exactly: $0) }
     let name = json.bytes(named: "as")
     let sourceName = json.bytes(named: "from_name")
+    let unit = json["unit"]?.integer.flatMap { Int(exactly: $0) }
     let numbers = [root, source ?? 0, kept ?? 0]
     guard numbers.allSatisfy({ (0..<roots).contains($0) }), source != nil || kept != nil,
       (source == nil) == (json["from"] == nil), (kept == nil) == (json["keep"] == nil),
+      (unit == nil) == (json["unit"] == nil),
       [name, sourceName].allSatisfy({ $0.map(\.isName) ?? true }),
       source != nil || sourceName == nil
     else { return nil }
     self.init(
-      path: path, root: root, source: source, sourceName: sourceName, kept: kept, keptName: name)
+      path: path, root: root, source: source, sourceName: sourceName, kept: kept, keptName: name,
+      unit: unit)
   }
 }
 

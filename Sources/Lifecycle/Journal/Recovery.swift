@@ -93,29 +93,16 @@ public struct Recovery {
     of record: JournalRecord, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
     let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
-    var lost: Set<ByteString> = []
-    for step in record.steps {
-      if lost.contains(where: { $0.isCompanion(of: step.path) }) {
-        fail(step, record, "what lies beside it is of another state of the database", &outcome)
-        continue
-      }
-      do throws(SystemError) {
-        if try runner.take(step) { outcome.steps += 1 }
+    for unit in record.steps.units {
+      do throws(UnitFailure) {
+        outcome.steps += try runner.takeAll(unit, resuming: true)
       } catch {
-        if error.endsEverything || error.isLoss || record.isWhole { throw error }
-        lost.insert(step.path)
-        fail(step, record, error.reason, &outcome)
+        let reason = error.error
+        if reason.endsEverything || reason.isLoss || record.isWhole { throw reason }
+        outcome.failed += record.remarks(on: error, of: Array(unit))
       }
     }
     try record.syncRoots()
-  }
-
-  private func fail(
-    _ step: JournalStep, _ record: JournalRecord, _ reason: String,
-    _ outcome: inout RecoveredOperation
-  ) {
-    let path = record.roots[step.root].path.appending(step.path)
-    outcome.failed.append(PathRemark(path: path, remark: reason))
   }
 
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
@@ -149,5 +136,21 @@ public struct Recovery {
       .failed,
       "cannot finish the interrupted \(operation.operation) of '\(operation.container)': \(sign.text)",
       hint: "close the app and try again, or add '--force'")
+  }
+}
+
+extension JournalRecord {
+  /// What is said of a unit that could not be taken: why not, and of which it holds, too.
+  fileprivate func remarks(on failure: UnitFailure, of unit: [JournalStep]) -> [PathRemark] {
+    let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
+    var remarks = unit.enumerated().map { number, step in
+      let reason = number == failure.step ? failure.error.reason : PlannedDatabase.brokenReason
+      return PathRemark(path: path(step), remark: reason)
+    }
+    remarks += failure.left.map { left in
+      PathRemark(
+        path: path(left.step), remark: "it cannot be taken back: \(left.error.reason)")
+    }
+    return remarks
   }
 }

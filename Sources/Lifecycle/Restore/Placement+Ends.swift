@@ -5,13 +5,13 @@ internal import SystemIO
 extension Placement {
   /// Removes what the snapshot lacks; gives what is gone, with what gave way to what was placed.
   mutating func delete(isStopping: () -> Bool) throws -> RestoreTotals {
-    var gone = RestoreTotals()
+    var gone = plan.deletionsOfStrays(besides: staying).gone
     for deletion in plan.deletions {
       if let replacement = deletion.replacement, !run.findings.isUnmade(replacement) {
         gone.add(deletion.totals)
       }
     }
-    for deletion in plan.removals(without: run.findings) {
+    for deletion in plan.removals {
       if isStopping() {
         throw LifecycleError(
           .interrupted, "interrupted: all is restored, and not all removed that is to go",
@@ -53,13 +53,13 @@ extension Placement {
   }
 
   /// Sets the flags, last of all: an immutable file takes neither a name nor a time. A folder that was
-  /// there may have some that are not stored.
+  /// there may have some that are not stored. Of the names of a file one is enough.
   mutating func setFlags() {
     for number in plan.tree.entries.indices.reversed() {
       let (entry, flags) = (plan.tree.entries[number], plan.tree.detail(number).flags)
       let mayHaveOthers = entry.kind == .directory && entry.isMerged && entry.hasMetadata
-      guard flags != 0 || mayHaveOthers, entry.action.isWritten, plan.tree.leader(number) == nil,
-        !run.findings.isUnmade(number)
+      guard flags != 0 || mayHaveOthers, entry.action.isWritten, !run.findings.isUnmade(number),
+        plan.tree.leader(number).map(run.findings.isUnmade) ?? true
       else { continue }
       let name = plan.tree.name(number)
       attempt(number) { target throws(SystemError) in

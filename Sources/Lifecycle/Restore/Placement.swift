@@ -9,20 +9,18 @@ struct Placement: ~Copyable {
   /// Where what gives way is kept; nothing in a plain folder, where it goes.
   let trash: TrashPlace?
   /// Where a folder is noted that is opened for its move, under a journal.
-  private let note: OpenedNote?
+  let note: OpenedNote?
   private var staged: TreeCursor
   var target: TreeCursor
-  private var placed = 0
-  /// Logs and journals by their databases, which come after them.
-  private let companions: [Int: [Int]]
-  private var isPlaced: Set<Int> = []
+  var placed = 0
+  /// The databases, by their numbers in the plan, that stay as they are.
+  var staying: Set<Int> = []
 
   init(
     _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?, _ note: OpenedNote?
   ) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
-    companions = plan.companionsByDatabase
     self.plan = plan
     self.run = run
     self.trash = trash
@@ -31,8 +29,11 @@ struct Placement: ~Copyable {
     self.target = target
   }
 
-  /// Places everything, the entries of a folder in the order of their names.
+  /// Places everything: databases first, then the entries of each folder in the order of their
+  /// names.
   mutating func place(isStopping: () -> Bool) throws {
+    try placeDatabases(isStopping: isStopping)
+    let databaseMembers = plan.databaseMembers
     var number = 1
     while number < plan.tree.entries.count {
       let entry = plan.tree.entries[number]
@@ -40,12 +41,8 @@ struct Placement: ~Copyable {
         number += 1
         continue
       }
-      if !run.findings.isUnmade(number), !isPlaced.contains(number) {
-        // Not between a log and its database.
+      if !run.findings.isUnmade(number), !databaseMembers.contains(number) {
         if isStopping() { throw interruption() }
-        try placeCompanions(of: number)
-      }
-      if !run.findings.isUnmade(number), !isPlaced.contains(number) {
         do throws(SystemError) {
           try place(number)
           placed += 1
@@ -62,26 +59,8 @@ struct Placement: ~Copyable {
     }
   }
 
-  /// Places the log and the journal of a database that is about to come. A database without its log
-  /// lacks what was written last: where one of them cannot be placed, nothing else of it is.
-  private mutating func placeCompanions(of number: Int) throws {
-    for companion in companions[number] ?? [] where !run.findings.isUnmade(companion) {
-      do throws(SystemError) {
-        try place(companion)
-        isPlaced.insert(companion)
-      } catch {
-        try run.note(companion, error)
-        let others = (companions[number] ?? []) + [number]
-        for other in others where !run.findings.isUnmade(other) && !isPlaced.contains(other) {
-          run.findings.fail(other, "a file of the same database could not be restored")
-        }
-        return
-      }
-    }
-  }
-
   /// How far it came, where it was told to stop.
-  private func interruption() -> LifecycleError {
+  func interruption() -> LifecycleError {
     if plan.place.name != nil {
       return LifecycleError(.interrupted, "interrupted: the target is as it was before")
     }

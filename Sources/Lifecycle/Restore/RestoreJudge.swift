@@ -71,7 +71,7 @@ struct RestoreJudge: ~Copyable {
   private func isOnWay(_ entry: TreeEntry, at depth: Int) -> Bool {
     if entry.name == selection[depth] { return true }
     return depth + 1 == selection.count && !entry.isFolder
-      && entry.name.isCompanion(of: selection[depth])
+      && entry.name.databaseOfCompanion == selection[depth]
   }
 
   private mutating func disposition(

@@ -103,15 +103,15 @@ public struct RestoreOperation: ~Copyable {
     _ run: RestoreRun, _ root: borrowing Folder, _ staging: borrowing StagingFolder,
     _ report: inout RestoreReport
   ) throws {
-    plan.failBrokenDatabases(run.findings)
+    plan.settleBrokenDatabases(run.findings)
     let trash = try part?.trash(for: plan, in: root, probing: staging.tree)
     var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
     try root.syncVolume()
-    try part?.move(plan, run.findings, root, staging, trash)
-    placement.removeStrays()
+    try part?.move(plan, run, trash)
     try placement.place(isStopping: isStopping)
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
+    report.spared += plan.deletionsOfStrays(besides: placement.staying).spared
     // All has its place: a staging folder that stays is told when the rest is done.
     var leftover: SystemError?
     do throws(SystemError) { try staging.remove() } catch { leftover = error }

@@ -7,18 +7,17 @@ extension RestorePlan {
   enum StepRoot {
     static let target = 0
     static let staged = 1
-    static let trash = 2
+    static let kept = 2
   }
 
   /// The steps of all that was made, and of all that is to go. Without a trash nothing gives way.
   func steps(without findings: RestoreFindings, hasTrash: Bool) -> [JournalStep] {
-    let trash = hasTrash ? StepRoot.trash : nil
+    let keeping: Keeping = hasTrash ? .trash : .nothing
     var steps: [JournalStep] = []
-    for database in databases where !database.isBroken(findings) {
-      steps += database.strays.map { stray(named: $0, of: database, trash) }
+    for (unit, database) in databases.enumerated() where !database.isBroken(findings) {
+      steps += moves(of: database, unit: unit, without: findings, keeping: keeping).map(\.step)
     }
-    let companions = companionsByDatabase
-    var isPlaced: Set<Int> = []
+    let databaseMembers = databaseMembers
     var number = 1
     while number < tree.entries.count {
       let entry = tree.entries[number]
@@ -26,34 +25,24 @@ extension RestorePlan {
         number += 1
         continue
       }
-      for next in (companions[number] ?? []) + [number]
-      where !findings.isUnmade(next) && isPlaced.insert(next).inserted {
-        steps.append(step(of: next, trash))
+      if !findings.isUnmade(number), !databaseMembers.contains(number) {
+        steps.append(step(of: number, keeping))
       }
       number = tree.end(of: number)
     }
-    for deletion in removals(without: findings) {
+    steps += removals.map { deletion in
       let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
-      steps.append(JournalStep(path: path, kept: trash))
+      return JournalStep(path: path, kept: keeping.root)
     }
     return steps.filter { $0.source != nil || $0.kept != nil }
   }
 
-  private func step(of number: Int, _ trash: Int?) -> JournalStep {
+  /// The step by which an entry gets its place.
+  func step(of number: Int, _ keeping: Keeping) -> JournalStep {
     var step = JournalStep(
-      path: tree.path(number, from: 0), source: StepRoot.staged, kept: trash)
+      path: tree.path(number, from: 0), source: StepRoot.staged, kept: keeping.root)
     if tree.entries[number].isPutAside {
       (step.kept, step.keptName) = (StepRoot.target, tree.asideName(number))
-    }
-    return step
-  }
-
-  private func stray(
-    named name: ByteString, of database: PlannedDatabase, _ trash: Int?
-  ) -> JournalStep {
-    var step = JournalStep(path: tree.path(database.folder, from: 0).appending(name), kept: trash)
-    if case .stays(let aside) = fate(ofStray: name, of: database, keeping: true) {
-      (step.kept, step.keptName) = (StepRoot.target, aside)
     }
     return step
   }

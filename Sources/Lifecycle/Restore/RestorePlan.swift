@@ -56,7 +56,9 @@ public struct RestorePlan: Sendable {
   }
 
   /// Whether nothing is to be written or removed.
-  public var isIdle: Bool { creates.entries + replaces.entries + deletes.entries == 0 }
+  public var isIdle: Bool {
+    creates.entries + replaces.entries + deletes.entries == 0 && databases.isEmpty
+  }
 
   /// Whether an entry is counted: the target folder itself is not.
   func isCounted(_ entry: PlannedEntry) -> Bool { entry.depth > place.shownDepth }

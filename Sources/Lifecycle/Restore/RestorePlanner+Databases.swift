@@ -2,43 +2,79 @@ internal import ArchiveStore
 internal import DatabaseCapture
 internal import SystemIO
 
-/// A database that a restore changes in a folder that is there: it, its log and its journal are one
-/// unit. A log that belongs to another state of the database would damage it when it is opened.
-struct PlannedDatabase: Sendable {
-  /// The folder that it is in.
-  let folder: Int
-  /// The entry of the database, and those of its log and its journal, as far as they are written.
-  var entry: Int?
-  var companions: [Int] = []
-  /// What lies beside it and belongs to another state of it: it goes away before anything comes.
-  var strays: [ByteString] = []
-}
-
+/// Finds the databases of which a restore changes something where something of them is.
 extension RestorePlanner {
   private static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
+  /// What of a folder's files may be of databases.
+  private struct FolderFiles {
+    let folder: Int
+    /// The entries of the snapshot by their names.
+    let entries: [ByteString: Int]
+    /// The names that are there; nothing where the folder cannot be listed, and each is looked for.
+    let there: Set<ByteString>?
+    /// Files of the snapshot that cannot come, as something stands in their way.
+    let blocked: Set<ByteString>
+  }
+
+  /// What there is of a database besides itself.
+  private struct Companions {
+    /// The entries of its log and its journal.
+    var members: [Int] = []
+    /// The files that lie beside it.
+    var present: [ByteString] = []
+    /// Why the database cannot come.
+    var obstacle: String?
+  }
+
   /// Makes units of the databases in a folder that is merged into, where something of them changes.
   mutating func settleDatabases(in folder: OpenFolder) {
-    guard plan.tree.entries[folder.number].isMerged, !folder.files.isEmpty,
-      let there = namesThere(in: folder.number)
-    else { return }
+    guard plan.tree.entries[folder.number].isMerged, !folder.files.isEmpty else { return }
     let entries = Dictionary(
       folder.files.map { (plan.tree.name($0), $0) }, uniquingKeysWith: { first, _ in first })
-    for (name, number) in entries.sorted(by: { $0.key < $1.key }) {
-      let mine = Self.companions.compactMap { entries[name.followed(by: $0)] }
-      let present = Self.sidecars.map { name.followed(by: $0) }.filter(there.contains)
-      if mine.isEmpty, present.isEmpty { continue }
-      settle(number, mine, present: present, isThere: there.contains(name), in: folder.number)
+    let files = FolderFiles(
+      folder: folder.number, entries: entries, there: namesThere(in: folder.number),
+      blocked: Set(folder.blocked))
+    leaveCompanions(of: folder.blocked, files)
+    var seen: Set<Int> = []
+    // A database comes before its log, as names go; and a log is no database.
+    for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
+      let found = companions(of: name, files)
+      if found.members.isEmpty, found.present.isEmpty, found.obstacle == nil { continue }
+      seen.formUnion(found.members)
+      settle(number, found, files)
     }
   }
 
-  /// The same for a database that comes by itself: what lies beside its place goes away.
-  mutating func settleDatabase(_ number: Int, in folder: Int) {
+  /// The same for a database that comes by itself: its log and its journal come with it, and what
+  /// lies beside its place and is another one's goes away.
+  mutating func settleDatabase(
+    _ number: Int, of entry: TreeEntry, in folder: Int
+  ) throws {
     let name = plan.tree.name(number)
-    let present = Self.sidecars.map { name.followed(by: $0) }.filter { isFile($0, in: folder) }
-    if present.isEmpty { return }
-    settle(number, [], present: present, isThere: isFile(name, in: folder), in: folder)
+    var entries = [name: number]
+    var blocked: Set<ByteString> = []
+    for suffix in Self.companions {
+      let path = plan.request.path.followed(by: suffix)
+      guard let stored = try reader.entry(at: path, in: plan.snapshot.snapshot.tree),
+        stored.node.kind == .file
+      else { continue }
+      let companion = name.followed(by: suffix)
+      guard companion.count <= Int(UInt8.max),
+        let added = try add(stored, named: companion, in: folder)
+      else {
+        blocked.insert(companion)
+        continue
+      }
+      // Nobody has said what becomes of what is there.
+      if plan.request.overwrite == nil, plan.tree.entries[added].action == .replace {
+        plan.tree.update(added) { $0.isPutAside = true }
+      }
+      entries[companion] = added
+    }
+    let files = FolderFiles(folder: folder, entries: entries, there: nil, blocked: blocked)
+    settle(number, companions(of: name, files), files)
   }
 
   /// The database in a folder that a log, a journal or an index there belongs to, where it stays. Of
@@ -46,20 +82,49 @@ extension RestorePlanner {
   mutating func databaseThatStays(
     with name: ByteString, in folder: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
   ) -> ByteString? {
-    guard let (database, _) = DatabaseMember.owner(of: name), isFile(database, in: folder) else {
-      return nil
-    }
+    // What cannot be looked at may be there.
+    guard let (database, _) = DatabaseMember.owner(of: name),
+      (try? isFile(database, in: folder)) ?? true
+    else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
     // What is of another state than a database that comes goes with the one that was there.
     let goes = plan.databases.contains { $0.folder == folder && $0.strays.contains(name) }
     return goes ? nil : database
   }
 
-  private mutating func isFile(_ name: ByteString, in folder: Int) -> Bool {
-    guard (try? present?.ascend(to: Int(plan.tree.entries[folder].depth))) != nil else {
-      return false
+  // MARK: - Looking
+
+  private mutating func companions(
+    of name: ByteString, _ files: FolderFiles
+  ) -> Companions {
+    var found = Companions()
+    for suffix in Self.sidecars {
+      let sidecar = name.followed(by: suffix)
+      let entry = files.entries[sidecar]
+      var isThere = files.there?.contains(sidecar) != false
+      if files.blocked.contains(sidecar) {
+        found.obstacle = "it does not come without '\(sidecar)', and what is there of it stays"
+      }
+      do throws(SystemError) {
+        if isThere { isThere = try isFile(sidecar, in: files.folder) }
+      } catch {
+        isThere = false
+        found.obstacle = "'\(sidecar)' beside it cannot be looked at: \(error.reason)"
+      }
+      if isThere { found.present.append(sidecar) }
+      // An index is no part of a database, though somebody stored a file of its name.
+      if let entry, Self.companions.contains(suffix) { found.members.append(entry) }
     }
-    let status = try? present?.withFolder { folder in try folder.statusIfPresent(name) }
+    return found
+  }
+
+  private mutating func isFile(
+    _ name: ByteString, in folder: Int
+  ) throws(SystemError) -> Bool {
+    try present?.ascend(to: Int(plan.tree.entries[folder].depth))
+    let status = try present?.withFolder { folder throws(SystemError) in
+      try folder.statusIfPresent(name)
+    }
     return (status ?? nil)?.kind == .file
   }
 
@@ -70,31 +135,51 @@ extension RestorePlanner {
     return try? present?.withFolder { folder in Set(try folder.names()) }
   }
 
-  private mutating func settle(
-    _ number: Int, _ companions: [Int], present: [ByteString], isThere: Bool, in folder: Int
-  ) {
-    let members = [number] + companions
+  // MARK: - Deciding
+
+  private mutating func settle(_ number: Int, _ found: Companions, _ files: FolderFiles) {
+    let name = plan.tree.name(number)
+    let isThere = (try? isFile(name, in: files.folder)) ?? true
+    let members = found.members + [number]
     // Where one of the files that are there is to stay, all stay.
-    if members.contains(where: { plan.tree.entries[$0].action == .leave }) {
+    let stays = members.contains { plan.tree.entries[$0].action == .leave }
+    if stays || found.obstacle != nil {
       for member in members { leave(member) }
-      if !isThere {
-        let remark = "what lies there of it is of another state, and stays"
-        plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: remark))
+      if let obstacle = found.obstacle {
+        block(number, obstacle)
+      } else if !isThere {
+        block(number, "what lies there of it is of another state, and stays")
       }
       return
     }
-    let names = Set(companions.map { plan.tree.name($0) })
-    let strays = present.filter { !names.contains($0) }
+    let names = Set(found.members.map { plan.tree.name($0) })
+    let strays = found.present.filter { !names.contains($0) }
     let written = members.filter { plan.tree.entries[$0].action.isWritten }
     let hasOldLog = strays.contains { !$0.isSharedMemory }
     if written.isEmpty, !hasOldLog || mode == .never || mode == .ifNewer { return }
+    if written == [number], strays.isEmpty { return }
     plan.databases.append(
       PlannedDatabase(
-        folder: folder, entry: written.contains(number) ? number : nil,
-        companions: written.filter { $0 != number }, strays: strays))
+        folder: files.folder, name: name, isPresent: isThere || !found.present.isEmpty,
+        members: written, strays: strays))
   }
 
-  /// Takes an entry out of what is written.
+  private mutating func block(_ number: Int, _ remark: String) {
+    plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: remark))
+  }
+
+  /// What cannot come leaves its log and its journal behind.
+  private mutating func leaveCompanions(of blocked: [ByteString], _ files: FolderFiles) {
+    for name in blocked {
+      for number in Self.companions.compactMap({ files.entries[name.followed(by: $0)] })
+      where plan.tree.entries[number].action.isWritten {
+        leave(number)
+        block(number, "it belongs to '\(name)', which cannot be restored")
+      }
+    }
+  }
+
+  /// Takes an entry out of what is written, with the later names of it.
   private mutating func leave(_ number: Int) {
     let entry = plan.tree.entries[number]
     guard entry.action.isWritten else { return }
@@ -107,6 +192,14 @@ extension RestorePlanner {
       plan.leaves.add(totals)
     }
     plan.tree.update(number) { $0.action = .leave }
+    guard let group = leaders.first(where: { $0.value.number == number })?.key else { return }
+    // Those that come yet have the content themselves.
+    leaders[group] = nil
+    for other in plan.tree.entries.indices.dropFirst(number + 1)
+    where plan.tree.leader(other) == number && plan.tree.entries[other].action.isWritten {
+      leave(other)
+      block(other, "it is another name of '\(plan.tree.name(number))', which stays")
+    }
   }
 }
 
@@ -116,8 +209,11 @@ extension ByteString {
   /// Whether it is the name of a database's index of its log, which is of no use to anybody else.
   var isSharedMemory: Bool { bytes.suffix(4).elementsEqual(DatabaseMember.sharedMemory.suffix) }
 
-  /// Whether it is the name of a log or a journal of a database of that name.
-  func isCompanion(of database: ByteString) -> Bool {
-    [DatabaseMember.log, .journal].contains { self == database.followed(by: $0.suffix) }
+  /// The database that a log or a journal of this name belongs to, if there is one.
+  var databaseOfCompanion: ByteString? {
+    guard let owner = DatabaseMember.owner(of: self), owner.member != .sharedMemory else {
+      return nil
+    }
+    return owner.database
   }
 }

@@ -63,6 +63,8 @@ struct RestorePlanner: ~Copyable {
     var isWay: Bool
     /// Its files, where it is merged into.
     var files: [Int] = []
+    /// Files of the snapshot that cannot come, as something stands in their way.
+    var blocked: [ByteString] = []
     /// Whether something in it comes back.
     var hasContent = false
   }
@@ -110,7 +112,9 @@ struct RestorePlanner: ~Copyable {
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
       let number = try add(entry, named: plan.place.name ?? entry.name, in: above)
-      if let number, entry.node.kind == .file { settleDatabase(number, in: above) }
+      if let number, entry.node.kind == .file {
+        try settleDatabase(number, of: entry, in: above)
+      }
     }
   }
 
@@ -191,6 +195,9 @@ struct RestorePlanner: ~Copyable {
         }
         let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
         plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
+        if entry.node.kind == .file, !folders.isEmpty {
+          folders[folders.count - 1].blocked.append(name)
+        }
         return nil
       }
     }

@@ -15,6 +15,8 @@ final class RestoreRun: Sendable {
   private let root: Folder
   /// Where everything is made.
   private let staged: Folder
+  /// Where what gives way may wait for the end, so that it can be taken back.
+  let keptPath: ByteString
   /// What a new file there is like.
   let fresh: FileStatus
 
@@ -30,6 +32,7 @@ final class RestoreRun: Sendable {
     // All threads together stay below the 1,024 files that a program may usually have open.
     openFolders = max(4, min(64, 512 / max(1, threads)))
     staged = try staging.tree.duplicate()
+    keptPath = staging.keptPath
     fresh = staging.fresh
   }
 
@@ -41,6 +44,17 @@ final class RestoreRun: Sendable {
   /// Has the volume written to the disk. What it fails for is told once to each open folder: so this is
   /// not the one that the restore syncs the volume by at its end.
   func syncEarly() throws(SystemError) { try root.syncVolume() }
+
+  /// The roots of the steps by which entries get their place (`RestorePlan.StepRoot`), the last one
+  /// where something is kept.
+  func roots(keptIn kept: ByteString?) throws(SystemError) -> [JournalRecord.Root] {
+    var roots = [
+      JournalRecord.Root(path: root.path, inode: try root.status().identity.inode),
+      JournalRecord.Root(path: staged.path, inode: try staged.status().identity.inode),
+    ]
+    if let kept { roots.append(JournalRecord.Root(path: kept, inode: nil)) }
+    return roots
+  }
 
   /// A cursor in the folder that the restore works in.
   func targetCursor() throws(SystemError) -> TreeCursor {

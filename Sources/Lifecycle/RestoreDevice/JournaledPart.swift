@@ -35,15 +35,9 @@ final class JournaledPart {
 
   /// Notes the steps that are about to be taken; all that they move is on the disk.
   func move(
-    _ plan: RestorePlan, _ findings: RestoreFindings, _ folder: borrowing Folder,
-    _ staging: borrowing StagingFolder, _ trash: TrashPlace?
+    _ plan: RestorePlan, _ run: RestoreRun, _ trash: TrashPlace?
   ) throws(SystemError) {
-    var roots = [
-      JournalRecord.Root(path: folder.path, inode: try folder.status().identity.inode),
-      JournalRecord.Root(path: staging.treePath, inode: try staging.tree.status().identity.inode),
-    ]
-    if let trash { roots.append(JournalRecord.Root(path: trash.path, inode: nil)) }
-    let steps = plan.steps(without: findings, hasTrash: trash != nil)
-    if !steps.isEmpty { try journal.move(steps, below: roots) }
+    let steps = plan.steps(without: run.findings, hasTrash: trash != nil)
+    if !steps.isEmpty { try journal.move(steps, below: run.roots(keptIn: trash?.path)) }
   }
 }

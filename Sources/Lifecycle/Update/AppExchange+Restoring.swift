@@ -37,7 +37,7 @@ extension AppExchange {
       }
       for step in part.plan.steps(without: run.findings, hasTrash: trash != nil) {
         var step = step
-        if step.kept == RestorePlan.StepRoot.trash { note(step, of: part, in: trash) }
+        if step.kept == RestorePlan.StepRoot.kept { note(step, of: part, in: trash) }
         step.root = roots[step.root]
         step.source = step.source.map { roots[$0] }
         step.kept = step.kept.map { roots[$0] }

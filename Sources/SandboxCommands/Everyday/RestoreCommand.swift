@@ -27,7 +27,9 @@ struct RestoreCommand: SandboxCommand {
         snapshot; always: all; never: none. What DIR has and the snapshot lacks stays, but with \
         --delete it goes; even then stay other volumes, the repository, and what the snapshot says \
         it left out or could not read. A folder in the place of a file stays, too, unless it is \
-        empty or --delete is given. No link in DIR is followed.
+        empty or --delete is given. No link in DIR is followed. A database comes with its log, or \
+        what is there of both stays; what lies beside it and is another one's is renamed to \
+        NAME.before-restore-TIME, or with --delete goes.
 
         With --to-device and --in-place apps come back into a device's containers, which are found \
         by identifier, whatever their UUIDs are there; in place, into the device that the snapshot \
