@@ -6,7 +6,7 @@ extension Digest: CustomStringConvertible, LosslessStringConvertible {
   ///
   /// Upper case is refused, so that a digest has one name only.
   public init?(hex: some StringProtocol) {
-    guard let bytes = Hex.decode(hex.utf8), let digest = Digest(bytes) else { return nil }
+    guard let bytes = Hex.decode(String(hex)), let digest = Digest(bytes) else { return nil }
     self = digest
   }
 
@@ -30,10 +30,11 @@ public enum Hex {
   }
 
   /// The bytes of digits; nothing when a character is no digit in lower case, or one is left over.
-  public static func decode(_ text: some Sequence<UInt8>) -> [UInt8]? {
+  public static func decode(_ text: String) -> [UInt8]? {
     var bytes: [UInt8] = []
+    bytes.reserveCapacity(text.utf8.count / 2)
     var high: UInt8?
-    for character in text {
+    for character in text.utf8 {
       guard let value = value(character) else { return nil }
       if let first = high {
         bytes.append(first << 4 | value)

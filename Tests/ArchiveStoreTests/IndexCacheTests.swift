@@ -138,6 +138,57 @@ import Testing
     #expect(indexLoads() == 1)
   }
 
+  /// The notes of all copies as they are now.
+  private func notes(_ cache: IndexCache) throws -> [CheckNotes.Note] {
+    let folder = try Folder.open(path: path)
+    let ids = try #require(cache.copies?.notes.withLock { $0.ids })
+    return try ids.map { id in
+      CheckNotes.Note(id: id, try folder.status(ByteString(id.hex + ".index")))
+    }
+  }
+
+  /// A copy that went bad though its note says that it is whole is found by who doubts the notes, at
+  /// once or ahead.
+  @Test(arguments: [false, true]) func aDoubtedCopyIsHeldAgainstItsID(isAhead: Bool) throws {
+    let snapshot = try repository.back(up: files)
+    try expectWhole(snapshot, IndexCache(folder: path))
+    let file = try Folder.open(path: path).openOrCreate(try copies()[0])
+    try file.seek(to: 200)
+    try file.write([0xff, 0xff])
+    let cache = IndexCache(folder: path)
+    for note in try notes(cache) { cache.copies?.notes.withLock { $0.insert(note) } }
+    if isAhead { cache.doubtNotesAhead() }
+    cache.doubtNotes()
+    _ = indexLoads()
+    try expectWhole(snapshot, cache)
+    #expect(indexLoads() == 1)
+    #expect(try isMapped(cache))
+  }
+
+  /// What was held against its id ahead is not again by the next who doubts, but is by those after it.
+  @Test func aCopyIsCheckedOnceForEachDoubt() throws {
+    for number in 1...3 {
+      let bytes = SeededBytes.some(seed: UInt64(number), count: 300_000 / (number * number))
+      let snapshot = try repository.back(up: [("\(number)", bytes)], sequence: UInt64(number))
+      let reader = try repository.beginReading(cache: IndexCache(folder: path))
+      #expect(try reader.bytes(at: ByteString("\(number)"), in: snapshot) == bytes)
+    }
+    let cache = IndexCache(folder: path)
+    let notes = try notes(cache)
+    let trusted = {
+      notes.count { note in cache.copies?.notes.withLock { $0.contains(note) } == true }
+    }
+    #expect(!notes.isEmpty && trusted() == notes.count)
+    cache.doubtNotesAhead()
+    cache.doubtNotes()
+    #expect(trusted() == notes.count)
+    cache.doubtNotes()
+    #expect(trusted() == 0)
+    cache.doubtNotesAhead()
+    for note in notes { #expect(cache.copies?.open(note.id) != nil) }
+    #expect(trusted() == notes.count)
+  }
+
   /// Without notes, with damaged ones or those of another run of the kernel, copies are held against
   /// their ids again, and not read from the repository.
   @Test func damagedNotesCostACheckOnly() throws {

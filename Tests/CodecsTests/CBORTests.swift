@@ -9,7 +9,7 @@ import Testing
   }
 
   static func decoder(_ hex: String, depthLimit: Int = 32) throws -> CBORDecoder {
-    CBORDecoder(try #require(Hex.decode(hex.utf8)), depthLimit: depthLimit)
+    CBORDecoder(try #require(Hex.decode(hex)), depthLimit: depthLimit)
   }
 
   /// RFC 8949, appendix A.

@@ -46,7 +46,7 @@ import Testing
     #expect(Digest(hex: digest.hex.dropLast() + "g") == nil)
     #expect(Digest(Array(repeating: 0, count: 31)) == nil)
     #expect(Digest(Array(repeating: 0, count: 33)) == nil)
-    #expect(Hex.decode("00ff".utf8) == [0, 255])
+    #expect(Hex.decode("00ff") == [0, 255])
   }
 
   @Test func comparesAsItsBytesDo() throws {

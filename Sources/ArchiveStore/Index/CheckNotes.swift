@@ -39,6 +39,9 @@ struct CheckNotes {
 
   var count: Int { notes.count }
 
+  /// The objects of which a whole copy was found.
+  var ids: [Digest] { Array(notes.keys) }
+
   /// Whether a copy is as it was when it was found whole, and that is to be believed.
   func contains(_ note: Note) -> Bool {
     notes[note.id] == note && !doubted.contains(note.id)

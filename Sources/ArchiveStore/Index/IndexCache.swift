@@ -49,6 +49,10 @@ public final class IndexCache: Sendable {
   /// restores by it.
   public func doubtNotes() { copies?.doubtNotes() }
 
+  /// Begins with that in threads of its own, for who stores or restores by it in a moment: the next
+  /// `doubtNotes()` has begun here.
+  public func doubtNotesAhead() { copies?.doubtNotesAhead() }
+
   /// Removes the copies of all other objects, and keeps what is known of the rest for the next
   /// program.
   func keep(only ids: [Digest]) { copies?.keep(only: ids) }

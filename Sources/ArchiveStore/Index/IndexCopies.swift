@@ -6,6 +6,8 @@ internal import SystemIO
 final class IndexCopies: Sendable {
   let notes: Mutex<CheckNotes>
   private let folder: Folder
+  /// The threads that hold copies against their ids before anybody asks for them.
+  private let ahead = Mutex<Workers?>(nil)
 
   private static let suffix = ".index"
 
@@ -25,18 +27,30 @@ final class IndexCopies: Sendable {
   /// It is held against its id as it is read, not as it is mapped: what the disk does not give is an
   /// error then, and not the program's end.
   func open(_ id: Digest) -> IndexObject? {
+    awaitThreads()
+    return withFile(of: id) { file, status in
+      guard let map = try? MappedFile(file) else { return nil }
+      let note = CheckNotes.Note(id: id, status)
+      let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
+      guard isWhole || Self.digest(of: file, size: status.size) == id,
+        let object = try? IndexObject(id: id, checked: .mapped(map)),
+        isSound || object.firstFault() == nil
+      else { return nil }
+      if !isWhole { notes.withLock { $0.insert(note) } }
+      return object
+    }
+  }
+
+  /// Calls `body` with the file of a copy, if it may be used.
+  @discardableResult
+  private func withFile<Result>(
+    of id: Digest, _ body: (borrowing Descriptor, FileStatus) -> Result?
+  ) -> Result? {
     guard let file = try? folder.file(Self.name(id)),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
-      status.size <= UInt64(FormatLimit.index), let map = try? MappedFile(file)
+      status.size <= UInt64(FormatLimit.index)
     else { return nil }
-    let note = CheckNotes.Note(id: id, status)
-    let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
-    guard isWhole || Self.digest(of: file, size: status.size) == id,
-      let object = try? IndexObject(id: id, checked: .mapped(map)),
-      isSound || object.firstFault() == nil
-    else { return nil }
-    if !isWhole { notes.withLock { $0.insert(note) } }
-    return object
+    return body(file, status)
   }
 
   private static func digest(of file: borrowing Descriptor, size: UInt64) -> Digest? {
@@ -89,7 +103,45 @@ final class IndexCopies: Sendable {
   }
 
   /// Has each copy held against its id once more.
-  func doubtNotes() { notes.withLock { $0.doubtAll() } }
+  func doubtNotes() {
+    // Those that were begun ahead are doubted already, or found whole since.
+    if !awaitThreads() { notes.withLock { $0.doubtAll() } }
+  }
+
+  /// Doubts the notes, and begins to hold the copies against their ids. Without a thread that is done
+  /// when they are opened.
+  func doubtNotesAhead() {
+    awaitThreads()
+    let ids = notes.withLock { notes in
+      notes.doubtAll()
+      return notes.ids
+    }
+    let threads = min(ids.count, Host.processors)
+    guard threads > 0,
+      let workers = try? Workers(count: threads, capacity: ids.count, name: "index")
+    else { return }
+    for id in ids { workers.submit { [self] in check(id) } }
+    ahead.withLock { $0 = workers }
+  }
+
+  private func check(_ id: Digest) {
+    withFile(of: id) { file, status -> Void? in
+      guard Self.digest(of: file, size: status.size) == id else { return nil }
+      return notes.withLock { $0.insert(CheckNotes.Note(id: id, status)) }
+    }
+  }
+
+  /// Waits for what was begun ahead; tells whether anything was.
+  @discardableResult
+  private func awaitThreads() -> Bool {
+    let workers = ahead.withLock { workers in
+      let begun = workers
+      workers = nil
+      return begun
+    }
+    workers?.finish()
+    return workers != nil
+  }
 
   /// Keeps what is known of the copies for the next program.
   func saveNotes() { notes.withLock { $0.save(in: folder) } }

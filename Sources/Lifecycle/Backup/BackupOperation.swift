@@ -29,7 +29,8 @@ public struct BackupOperation {
     let start = Host.monotonicSeconds()
     let state = try openState()
     let session = try repository.beginWriting(
-      workers: request.workers, cache: request.cache.map { repository.indexCache(in: $0) })
+      workers: request.workers,
+      cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
     do {
       let earlier = try earlier()
       let run = try prepare(session, state, earlier)

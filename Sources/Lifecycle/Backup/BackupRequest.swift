@@ -18,6 +18,9 @@ public struct BackupRequest: Sendable {
   public var workers: Int
   /// The folder in which the host keeps what makes the next backup quick; nothing is kept without.
   public var cache: ByteString?
+  /// The host's copies of the repository's index, where the caller has begun to check them; else the
+  /// operation opens those in `cache`.
+  public var index: IndexCache?
   /// Bytes that stay free on the repository's volume; a twentieth of it, at most 10 GiB, unless
   /// said.
   public var keepFree: UInt64?

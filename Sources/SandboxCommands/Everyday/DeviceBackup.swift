@@ -29,6 +29,9 @@ struct DeviceBackup {
   func run(
     _ found: Device, again: () throws -> Device, _ console: Console
   ) throws -> Result {
+    // While the device is looked at, the copies of the index are held against their ids.
+    let index = repository.hostIndexCache
+    index?.doubtNotesAhead()
     let policy = try command.compile(for: found, console)
     let counters = ProgressCounters()
     let (plan, report) = try command.progress.run(counters, command.output) { isStopping in
@@ -43,7 +46,8 @@ struct DeviceBackup {
         device, policy, excluding: own, knowing: marks?.memory, isStopping)
       let selection = try command.part.selection(of: plan.device)
       if let found { marks?.keep(found, isPart: selection.isPart) }
-      let request = request(lock, selection, counters, isStopping)
+      var request = request(lock, selection, counters, isStopping)
+      request.index = index
       return (plan, try BackupOperation(plan, to: repository, request).run())
     }
     let wasInterrupted = console.warn(ofInterruptedOn: plan.device)

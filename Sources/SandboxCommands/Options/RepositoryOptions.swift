@@ -83,7 +83,7 @@ extension Repository {
   /// Begins reading for a restore: each copy is held against its id once more.
   func beginCarefulReading() throws -> RepositoryReader {
     let cache = hostIndexCache
-    cache?.doubtNotes()
+    cache?.doubtNotesAhead()
     return try beginReading(cache: cache)
   }
 }
