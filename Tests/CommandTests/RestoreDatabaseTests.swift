@@ -32,9 +32,20 @@ import Testing
     #expect(
       try names(cli) == [
         "notes.db", "notes.db-wal", "other.txt", "plain.db",
-        "plain.db-wal.before-restore-TIME",
+        "plain.db-shm.before-restore-TIME", "plain.db-wal.before-restore-TIME",
       ])
     #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
+  }
+
+  /// What is moved away is said, before and after.
+  @Test func whatIsMovedAwayIsNamed() throws {
+    let cli = try rig()
+    let line = "restore latest:folders/tree --to tree --overwrite if-changed --repo repo"
+    let plan = try cli.succeed("\(line) --dry-run")
+    #expect(plan.contains("rename   plain.db-wal\n") && plan.contains("rename   plain.db-shm\n"))
+    #expect(try names(cli).contains("plain.db-wal"))
+    let moved = try cli.json("\(line) --json")["displaced"] as? [[String: Any]]
+    #expect(moved?.map { $0["path"] as? String } == ["plain.db-wal", "plain.db-shm"])
   }
 
   @Test func withDeleteItGoes() throws {
@@ -60,7 +71,7 @@ import Testing
       "restore latest:folders/tree/plain.db --to tree/plain.db --overwrite always --repo repo")
     #expect(
       try names(cli).filter { $0.hasPrefix("plain.db") && !$0.hasPrefix("plain.db.before") } == [
-        "plain.db", "plain.db-wal.before-restore-TIME",
+        "plain.db", "plain.db-shm.before-restore-TIME", "plain.db-wal.before-restore-TIME",
       ])
     #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }

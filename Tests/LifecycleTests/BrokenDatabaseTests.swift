@@ -205,6 +205,78 @@ import Testing
     #expect(try rig.names("into") == ["db"])
   }
 
+  /// A log whose database the snapshot does not hold does not come to the one that is there.
+  @Test func aLogDoesNotComeWithoutItsDatabase() throws {
+    try rig.folder.write("log of stored", at: "tree/db-wal")
+    try Folder.open(path: rig.folder.path("tree")).remove("db")
+    let report = try rig.backup()
+    let merged = try rig.merge(report, into: "into", .always, deletes: false)
+    #expect(merged.failed.map(\.path) == ["db-wal"] && merged.restored.entries == 0)
+    try expectThatAllStayed()
+    // Where there is no database it is a file like any other.
+    try rig.folder.write("mine", at: "other/mine")
+    #expect(try rig.merge(report, into: "other", .always).isComplete)
+    #expect(try rig.text("other/db-wal") == "log of stored")
+  }
+
+  /// A file of an index's name that the snapshot holds is none of another state.
+  @Test func anIndexThatIsStoredIsNoStray() throws {
+    try rig.folder.write("index of later", at: "tree/db-shm")
+    try rig.setTime("tree/db-shm", 100)
+    try rig.setTime("into/db-shm", 100)
+    let merged = try rig.merge(try rig.backup(), into: "into", .ifChanged)
+    #expect(merged.isComplete)
+    #expect(try rig.text("into/db-shm") == "index of later")
+  }
+
+  /// What the snapshot could not read is not deleted with a database: it stays under another name.
+  @Test func aLogThatCouldNotBeReadIsNotDeleted() throws {
+    let made = try #require(try rig.backup().snapshot)
+    var snapshot = made.snapshot
+    snapshot.unreadable = [PathNote(path: "folders/tree/db-wal", note: "it was locked")]
+    let stored = StoredSnapshot(id: made.id, snapshot: snapshot)
+    let request = RestoreRequest(
+      path: "folders/tree", target: rig.folder.path("into"), overwrite: .always, deletes: true)
+    let reader = try rig.repository.beginReading()
+    let plan = try RestorePlan.make(stored, request, from: reader)
+    #expect(try RestoreOperation(plan, from: reader).run().isComplete)
+    let names = try rig.names("into")
+    let log = try #require(names.first { "\($0)".hasPrefix("db-wal.before-restore-") })
+    #expect(names == ["db", log])
+    #expect(try rig.text(ByteString("into").appending(log)) == Self.later["db-wal"])
+  }
+
+  /// Another name, in a folder that was settled before, of a database that cannot come.
+  @Test func aUnitWithANameOfADatabaseThatStaysIsLeft() throws {
+    for name in ["aa", "aa-wal", "sub/x-wal"] as [ByteString] {
+      try rig.folder.write("stored \(name)", at: ByteString("tree").appending(name))
+    }
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try tree.folder("sub").createHardLink("x", to: "aa", in: tree)
+    for name in ["aa", "aa-wal/mine", "sub/x", "sub/x-wal", "sub/x-journal"] as [ByteString] {
+      try rig.folder.write("there \(name)", at: ByteString("into").appending(name))
+    }
+    let report = try rig.backup()
+    let merged = try rig.merge(report, into: "into", .always)
+    #expect(Set(merged.failed.map(\.path)).isSuperset(of: ["aa", "aa-wal", "sub/x", "sub/x-wal"]))
+    for name in ["aa", "aa-wal/mine", "sub/x", "sub/x-wal", "sub/x-journal"] as [ByteString] {
+      #expect(try rig.text(ByteString("into").appending(name)) == "there \(name)", "\(name)")
+    }
+    #expect(try rig.names("into/sub") == ["x", "x-journal", "x-wal"])
+  }
+
+  /// A file whose name leaves no room for a log has none.
+  @Test(arguments: [247, 252, 255]) func aLongNameHasNoLog(_ length: Int) throws {
+    let name = ByteString([UInt8](repeating: UInt8(ascii: "x"), count: length))
+    try rig.folder.write("stored", at: ByteString("tree").appending(name))
+    let report = try rig.backup()
+    let merged = try rig.merge(
+      report, ByteString("folders/tree").appending(name), into: ByteString("into").appending(name),
+      .always)
+    #expect(merged.isComplete, "\(merged.failed)")
+    #expect(try rig.text(ByteString("into").appending(name)) == "stored")
+  }
+
   /// A restore that only has a log to move away is no idle one.
   @Test func aPlanWithOnlyAStrayIsNotIdle() throws {
     let report = try rig.backup()

@@ -76,6 +76,57 @@ import Testing
     #expect(try rig.text("tree/other") == "other")
   }
 
+  /// All of the database had come, and then the app wrote to it: its new log is not taken for the old one.
+  @Test func whatTheAppWroteSinceStays() throws {
+    var record = record
+    record.steps[2].kept = 2
+    let runner = StepRunner(record.roots)
+    for step in record.steps.prefix(3) { #expect(try runner.take(step)) }
+    try rig.folder.write("of what came", at: "tree/db-journal")
+    try rig.folder.write("log of what came", at: "tree/db-wal")
+    let done = try #require(try recover(record).done.first)
+    #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
+    #expect(
+      try found() == [
+        "db": "stored", "db-wal": "log of what came", "db-journal": "of what came",
+      ])
+  }
+
+  /// A name at which something would be kept is taken: what is there already is not brought back for it.
+  @Test func whatIsKeptUnderANumberComesBack() throws {
+    try rig.folder.write("another one's", at: "kept/db-wal")
+    let runner = StepRunner(record.roots)
+    let failure = #expect(throws: UnitFailure.self) {
+      try runner.takeAll(record.steps.prefix(3), resuming: false)
+    }
+    #expect(failure?.step == 2 && failure?.left.isEmpty == true)
+    #expect(try found() == Self.older)
+    #expect(try rig.text("kept/db-wal") == "another one's")
+  }
+
+  /// Of what was staged something is missing: the database that is there is not taken for it.
+  @Test func whatIsNotStagedAnyMoreTakesNothingAway() throws {
+    var record = record
+    record.steps[2].kept = 2
+    try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db")
+    let failure = #expect(throws: UnitFailure.self) {
+      try StepRunner(record.roots).takeAll(record.steps.prefix(3), resuming: false)
+    }
+    #expect(failure?.step == 2 && failure?.error.isStale == true)
+    #expect(try found() == Self.older)
+  }
+
+  /// Once all steps are taken the journal says so, before anything of the staging goes.
+  @Test func stepsAreSettledBeforeTheStagingGoes() throws {
+    let settled = record.settled
+    #expect(settled.steps.isEmpty && settled.roots.isEmpty && settled.state == .moving)
+    // Of what is staged the log is gone already, and the database is not.
+    try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db-wal")
+    let done = try #require(try recover(settled).done.first)
+    #expect(done.isFinished && done.steps == 0 && done.failed.isEmpty)
+    #expect(try found() == Self.older)
+  }
+
   /// The same with nothing in the way: all of it comes.
   @Test(arguments: 0...2) func aDatabaseThatCanComeDoes(_ taken: Int) throws {
     var record = record

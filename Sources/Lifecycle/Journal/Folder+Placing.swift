@@ -62,31 +62,36 @@ extension Folder {
 
   /// Keeps what stands under a name before something else gets it: a file or a link by a second name
   /// in `place`, so that there is no moment without it; a folder, or what is only to go (`leaving`), by
-  /// moving it there. A name that is taken gets a number. What is not there needs no keeping.
+  /// moving it there. A name that is taken gets a number. What is not there needs no keeping. Gives the
+  /// name that it has there.
   ///
   /// - Parameter note: where a folder is noted that is opened for it; nothing where there is no journal.
+  @discardableResult
   func keep(
     _ name: ByteString, in place: borrowing Folder, as newName: ByteString, leaving: Bool,
     _ note: OpenedNote?
-  ) throws(SystemError) {
-    guard let status = try statusIfPresent(name) else { return }
+  ) throws(SystemError) -> ByteString {
+    guard let status = try statusIfPresent(name) else { return newName }
     for number in 0..<1000 {
       let free = number == 0 ? newName : ByteString(Array(newName.bytes) + Array(".\(number)".utf8))
       do throws(SystemError) {
         if !leaving, status.kind != .directory {
           do throws(SystemError) {
-            return try place.createHardLink(free, to: name, in: self)
+            try place.createHardLink(free, to: name, in: self)
+            return free
           } catch {
             // A volume without second names, or a file of somebody else's, is renamed.
             if error.endsEverything || error.isExisting { throw error }
           }
         }
-        return try addOpened(name, to: place, as: free, note)
+        try addOpened(name, to: place, as: free, note)
+        return free
       } catch {
         guard error.isExisting else { throw error }
         if try place.statusIfPresent(free)?.identity == status.identity {
           // Before an interruption it got its second name already.
-          return leaving ? try remove(name) : ()
+          if leaving { try remove(name) }
+          return free
         }
       }
     }

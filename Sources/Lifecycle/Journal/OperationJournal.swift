@@ -15,6 +15,8 @@ final class OperationJournal {
   /// Held while the operation lives: a journal whose lock is free is that of an interrupted one.
   private let lock: FileLock
   private(set) var record: JournalRecord
+  /// Whether something is neither as it was nor as it is to be: then the journal stays, for the recovery.
+  var isUnsettled = false
   /// Where a folder is noted that is opened for its move.
   let opened: OpenedNote
 
@@ -90,6 +92,13 @@ final class OperationJournal {
   /// Notes that all steps were taken back.
   func forgetSteps(hasCome: Bool) throws(SystemError) {
     record = record.withoutSteps(hasCome: hasCome)
+    try write()
+  }
+
+  /// Notes that no step is to be taken any more, of those that are left.
+  func settleSteps() throws(SystemError) {
+    if record.steps.isEmpty { return }
+    record = record.settled
     try write()
   }
 

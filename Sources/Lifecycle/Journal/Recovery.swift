@@ -78,6 +78,7 @@ public struct Recovery {
   ) throws(SystemError) {
     do throws(SystemError) {
       try takeSteps(of: record, &outcome)
+      try OperationJournal.write(record.settled, in: journal)
     } catch {
       if !record.isWhole || error.endsEverything || error.isLoss { throw error }
       (outcome.isFinished, outcome.reason, outcome.steps) = (false, error.description, 0)
@@ -93,7 +94,8 @@ public struct Recovery {
     of record: JournalRecord, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
     let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
-    for unit in record.steps.units {
+    // Those of a whole operation are taken back all together.
+    for unit in record.isWhole ? record.steps.map({ [$0][...] }) : record.steps.units {
       do throws(UnitFailure) {
         outcome.steps += try runner.takeAll(unit, resuming: true)
       } catch {

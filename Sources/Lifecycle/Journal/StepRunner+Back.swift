@@ -12,11 +12,7 @@ extension StepRunner {
 
   /// Moves what came to where it was staged, unless that still holds it.
   private func returnNew(_ step: JournalStep) throws(SystemError) -> Bool {
-    guard let source = step.source else { return false }
-    let staged = try within(source, step.folder) { from throws(SystemError) in
-      try from.statusIfPresent(step.sourceName ?? step.name)
-    }
-    if staged ?? nil != nil { return false }
+    guard let source = step.source, try !isStaged(step) else { return false }
     return try within(step.root, step.folder) { place throws(SystemError) in
       guard try place.statusIfPresent(step.name) != nil else { return false }
       let name = step.sourceName ?? step.name
@@ -34,7 +30,7 @@ extension StepRunner {
   /// Brings back what gave way. What stands in its place by now came since, and is kept in exchange.
   private func bringBackKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
-    let name = step.keptName ?? step.name
+    let name = keptName(step)
     if kept == step.root {
       return try within(kept, step.folder) { place throws(SystemError) in
         try bringBack(name, from: place, to: place, as: step.name)

@@ -20,19 +20,36 @@ extension StepRunner {
     _ unit: some BidirectionalCollection<JournalStep>, resuming: Bool
   ) throws(UnitFailure) -> Int {
     var taken = 0
-    for (number, step) in unit.enumerated() {
+    let begun = resuming ? try begun(unit) : 0
+    for (number, step) in unit.enumerated() where number >= begun {
+      // Of a step with nothing staged nothing came that could go back.
+      var isBegun = true
       do throws(SystemError) {
-        if try take(step) {
-          taken += 1
-        } else if !resuming, step.source != nil {
-          throw SystemError.replaced(step.path)
-        }
+        isBegun = try take(step)
+        if isBegun { taken += 1 }
+        if !isBegun, !resuming, step.source != nil { throw SystemError.replaced(step.path) }
       } catch {
-        let left = takeBackAll(unit.prefix(number + 1))
+        let left = takeBackAll(unit.prefix(isBegun ? number + 1 : number))
         throw UnitFailure(step: number, error: error, left: left)
       }
     }
     return taken
+  }
+
+  /// How many steps of a unit were taken before an interruption: all up to the last one of which nothing
+  /// is staged any more. What lies in the place of what went came since then, and is not to go.
+  private func begun(
+    _ unit: some BidirectionalCollection<JournalStep>
+  ) throws(UnitFailure) -> Int {
+    var begun = 0
+    for (number, step) in unit.enumerated() where step.source != nil {
+      do throws(SystemError) {
+        if try !isStaged(step) { begun = number + 1 }
+      } catch {
+        throw UnitFailure(step: number, error: error, left: [])
+      }
+    }
+    return begun
   }
 
   private func takeBackAll(

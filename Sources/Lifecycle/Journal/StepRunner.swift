@@ -7,6 +7,8 @@ final class StepRunner {
   private var ladders: [Int: PathLadder] = [:]
   /// Where a folder is noted that is opened for its move.
   let note: OpenedNote?
+  /// Under which names things are kept, where these are others than the steps say.
+  private var keptNames: [JournalStep: ByteString] = [:]
 
   init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil) {
     (self.roots, self.note) = (roots, note)
@@ -22,10 +24,7 @@ final class StepRunner {
         return true
       } ?? false
     }
-    let staged = try within(source, above) { from throws(SystemError) in
-      try from.statusIfPresent(step.sourceName ?? name)
-    }
-    guard let staged = staged ?? nil else { return false }
+    guard let staged = try staged(step, source) else { return false }
     let target = try ladder(step.root)
     try target.withFolder(above) { place throws(SystemError) in
       if let present = try place.statusIfPresent(name) {
@@ -34,6 +33,18 @@ final class StepRunner {
       try fill(step, source, place)
     }
     return true
+  }
+
+  /// Whether what a step brings is still where it was staged.
+  func isStaged(_ step: JournalStep) throws(SystemError) -> Bool {
+    guard let source = step.source else { return false }
+    return try staged(step, source) != nil
+  }
+
+  private func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
+    try within(source, step.folder) { from throws(SystemError) in
+      try from.statusIfPresent(step.sourceName ?? step.name)
+    } ?? nil
   }
 
   private func fill(
@@ -63,13 +74,21 @@ final class StepRunner {
     guard let kept = step.kept else {
       throw SystemError.replaced(place.path.appending(step.name))
     }
-    let name = step.name
-    if kept == step.root {
-      return try place.keep(name, in: place, as: step.keptName ?? name, leaving: leaving, note)
-    }
-    try ladder(kept).withFolder(step.folder, making: true) { folder throws(SystemError) in
-      try place.keep(name, in: folder, as: step.keptName ?? name, leaving: leaving, note)
-    }
+    let (name, keptName) = (step.name, step.keptName ?? step.name)
+    let used =
+      if kept == step.root {
+        try place.keep(name, in: place, as: keptName, leaving: leaving, note)
+      } else {
+        try ladder(kept).withFolder(step.folder, making: true) { folder throws(SystemError) in
+          try place.keep(name, in: folder, as: keptName, leaving: leaving, note)
+        }
+      }
+    if used != keptName { keptNames[step] = used }
+  }
+
+  /// The name under which a step keeps what gives way, as far as this runner took it.
+  func keptName(_ step: JournalStep) -> ByteString {
+    keptNames[step] ?? step.keptName ?? step.name
   }
 
   /// Calls `body` with a folder below a root; nothing where one of them is not there any more.

@@ -73,6 +73,14 @@ extension JournalRecord {
     return record
   }
 
+  /// The record once no step is to be taken any more. That must be noted before what is left of the
+  /// staging goes: a step of which nothing is staged any more would be taken for one that was taken.
+  var settled: JournalRecord {
+    var record = self
+    (record.roots, record.steps) = ([], [])
+    return record
+  }
+
   /// Makes durable what was moved below the roots.
   func syncRoots() throws(SystemError) {
     for root in roots {

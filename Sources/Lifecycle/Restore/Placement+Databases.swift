@@ -6,39 +6,62 @@ extension Placement {
   /// Places the databases, each of them whole or not at all.
   mutating func placeDatabases(isStopping: () -> Bool) throws {
     if plan.databases.isEmpty { return }
-    let keeping: Keeping = trash != nil ? .trash : note != nil ? .nothing : .staging
-    let kept = keeping == .staging ? run.keptPath : trash?.path
-    let runner = StepRunner(try run.roots(keptIn: kept), note)
+    let keeping: Keeping = trash != nil ? .trash : note != nil ? .nothing : .aside
+    let databases = DatabaseMoves(plan, without: run.findings, keeping: keeping)
+    let runner = StepRunner(try run.roots(keptIn: trash?.path), note)
     for (unit, database) in plan.databases.enumerated() {
       if database.isBroken(run.findings) {
         staying.insert(unit)
         continue
       }
       if isStopping() { throw interruption() }
-      let moves = plan.moves(of: database, unit: unit, without: run.findings, keeping: keeping)
+      let moves = databases.moves(of: unit)
       do throws(UnitFailure) {
         _ = try runner.takeAll(moves.map(\.step), resuming: false)
         placed += moves.count { $0.entry != nil }
       } catch {
         staying.insert(unit)
         try tell(error, of: database, moves)
+        continue
       }
+      for move in moves where move.isTemporary { remove(runner.keptName(move.step), of: database) }
+    }
+  }
+
+  /// Removes what gave way, when all has come that it gave way to.
+  private mutating func remove(_ name: ByteString, of database: PlannedDatabase) {
+    do throws(SystemError) {
+      try target.within(database.folder) { folder throws(SystemError) in
+        try folder.removeTree(name)
+      }
+    } catch {
+      if error.isMissing { return }
+      run.findings.remark(
+        database.folder, "'\(name)' gave way and cannot be removed: \(error.reason)")
     }
   }
 
   /// Tells why a database stays as it is.
-  private func tell(
-    _ failure: UnitFailure, of database: PlannedDatabase, _ moves: [RestorePlan.DatabaseMove]
+  ///
+  /// - Throws: `LifecycleError` where it does not: then nothing else is tried.
+  private mutating func tell(
+    _ failure: UnitFailure, of database: PlannedDatabase, _ moves: [DatabaseMoves.Move]
   ) throws {
-    for (step, error) in failure.left {
-      run.findings.remark(
-        database.folder, "what '\(step.name)' was cannot be brought back: \(error.reason)")
+    let name = moves[failure.step].step.name
+    if let (step, error) = failure.left.first {
+      isUnsettled = true
+      throw LifecycleError(
+        .failed,
+        "cannot restore '\(name)' of '\(database.name)': \(failure.error.reason); "
+          + "and '\(step.name)' cannot be as it was: \(error.reason)",
+        hint: note == nil
+          ? "what was there is beside it, under names with '\(plan.tree.asideSuffix)'"
+          : "'sandboxctl recover' finishes it or takes it back")
     }
     if let number = moves[failure.step].entry {
       try run.note(number, failure.error)
     } else {
       if failure.error.endsEverything { throw LifecycleError(failure.error) }
-      let name = moves[failure.step].step.name
       run.findings.remark(
         database.folder, "cannot move '\(name)' away: \(failure.error.reason)")
     }

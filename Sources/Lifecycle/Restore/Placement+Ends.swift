@@ -11,7 +11,16 @@ extension Placement {
         gone.add(deletion.totals)
       }
     }
+    // A database that cannot be removed keeps its log, which comes after it.
+    var kept: Set<FolderChild> = []
     for deletion in plan.removals {
+      if let database = deletion.name.databaseOfCompanion,
+        kept.contains(FolderChild(folder: deletion.folder, name: database))
+      {
+        run.findings.remark(
+          deletion.folder, "'\(deletion.name)' stays with '\(database)', which cannot be removed")
+        continue
+      }
       if isStopping() {
         throw LifecycleError(
           .interrupted, "interrupted: all is restored, and not all removed that is to go",
@@ -25,9 +34,9 @@ extension Placement {
         }
         gone.add(deletion.totals)
       } catch {
-        if !error.isMissing {
-          run.findings.remark(deletion.folder, "cannot remove '\(deletion.name)': \(error.reason)")
-        }
+        if error.isMissing { continue }
+        kept.insert(deletion.child)
+        run.findings.remark(deletion.folder, "cannot remove '\(deletion.name)': \(error.reason)")
       }
     }
     return gone

@@ -15,6 +15,8 @@ struct Placement: ~Copyable {
   var placed = 0
   /// The databases, by their numbers in the plan, that stay as they are.
   var staying: Set<Int> = []
+  /// Whether a database is neither as it was nor as stored.
+  var isUnsettled = false
 
   init(
     _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?, _ note: OpenedNote?

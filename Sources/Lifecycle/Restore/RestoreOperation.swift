@@ -70,7 +70,7 @@ public struct RestoreOperation: ~Copyable {
         try place(run, root, staging, &report)
         run.findings.tell(plan, &report)
       } catch {
-        try? staging.remove()
+        if part?.isUnsettled != true { try? remove(staging) }
         throw error
       }
     } catch let error as SystemError {
@@ -108,16 +108,28 @@ public struct RestoreOperation: ~Copyable {
     var placement = try Placement(plan, run, keepingIn: trash, part?.opened)
     try root.syncVolume()
     try part?.move(plan, run, trash)
-    try placement.place(isStopping: isStopping)
+    do {
+      try placement.place(isStopping: isStopping)
+    } catch {
+      part?.isUnsettled = placement.isUnsettled
+      throw error
+    }
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
+    report.displaced = plan.displaced(besides: placement.staying)
     report.spared += plan.deletionsOfStrays(besides: placement.staying).spared
     // All has its place: a staging folder that stays is told when the rest is done.
     var leftover: SystemError?
-    do throws(SystemError) { try staging.remove() } catch { leftover = error }
+    do throws(SystemError) { try remove(staging) } catch { leftover = error }
     placement.finishFolders(reader)
     placement.setFlags()
     if let leftover { throw leftover }
     if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
+  }
+
+  /// Removes what was staged. Before that nobody may take it for what is still to come.
+  private func remove(_ staging: borrowing StagingFolder) throws(SystemError) {
+    try part?.settleSteps()
+    try staging.remove()
   }
 }

@@ -10,6 +10,8 @@ struct PlannedDatabase: Sendable {
   let isPresent: Bool
   /// The entries that are written of it, the database last, in the order in which they get their place.
   var members: [Int] = []
+  /// Its own entry, where that is written.
+  var entry: Int?
   /// What lies beside it and belongs to another state of it: it goes away before anything comes.
   var strays: [ByteString] = []
 
@@ -30,69 +32,98 @@ struct PlannedDatabase: Sendable {
   }
 }
 
-/// Where a restore keeps what gives way.
+/// Where a restore keeps what of a database gives way.
 enum Keeping {
   /// In the device's trash.
   case trash
-  /// In the staging folder, with which it goes: until then a database can be taken back.
-  case staging
+  /// Beside it, under another name, until the database has come: so it can be taken back, and nothing of
+  /// it is lost where the restore is killed.
+  case aside
   /// Nowhere: nothing gives way.
   case nothing
+}
 
-  /// The root of the steps.
-  var root: Int? { self == .nothing ? nil : RestorePlan.StepRoot.kept }
+/// Something in a folder, by its name.
+struct FolderChild: Hashable {
+  let folder: Int
+  let name: ByteString
+}
+
+/// The moves by which databases get their places.
+struct DatabaseMoves {
+  /// A move of a database's unit.
+  struct Move {
+    var step: JournalStep
+    /// The entry that comes by it; nothing where something only goes.
+    let entry: Int?
+    /// Whether what it keeps is of no use any more once the database has come.
+    var isTemporary = false
+  }
+
+  private let plan: RestorePlan
+  private let findings: RestoreFindings
+  private let keeping: Keeping
+  private let deleted: Set<FolderChild>
+
+  init(_ plan: RestorePlan, without findings: RestoreFindings, keeping: Keeping) {
+    (self.plan, self.findings, self.keeping) = (plan, findings, keeping)
+    deleted = plan.databases.isEmpty ? [] : Set(plan.deletions.map(\.child))
+  }
+
+  /// The moves of a database, by its number: first goes what is of another state of it, then come log
+  /// and journal, then the database.
+  func moves(of unit: Int) -> [Move] {
+    let database = plan.databases[unit]
+    let strays = database.strays.map { stray(named: $0, of: database) }
+    let members = database.members.filter { !findings.isUnmade($0) }.map { number in
+      let name = plan.tree.name(number)
+      return move(name, of: database, entry: number, isWanted: false)
+    }
+    return (strays + members).map { move in
+      var move = move
+      move.step.unit = unit
+      return move
+    }
+  }
+
+  /// What is to be deleted anyway goes when the database has come; the rest stays beside it.
+  private func stray(named name: ByteString, of database: PlannedDatabase) -> Move {
+    let child = FolderChild(folder: database.folder, name: name)
+    return move(name, of: database, entry: nil, isWanted: !deleted.contains(child))
+  }
+
+  /// - Parameter isWanted: whether what stands there is to be there afterwards, under another name.
+  private func move(
+    _ name: ByteString, of database: PlannedDatabase, entry: Int?, isWanted: Bool
+  ) -> Move {
+    let path = plan.tree.path(database.folder, from: 0).appending(name)
+    let source = entry.map { _ in RestorePlan.StepRoot.staged }
+    var move = Move(step: JournalStep(path: path, source: source), entry: entry)
+    let isWithDatabase = isPutAside(database.entry)
+    let stays = isWithDatabase || isPutAside(entry)
+    if keeping == .trash, !stays {
+      move.step.kept = RestorePlan.StepRoot.kept
+    } else if keeping != .nothing {
+      let aside = plan.tree.asideSuffix.bytes
+      let sidecar = name.bytes.dropFirst(database.name.count)
+      move.step.kept = RestorePlan.StepRoot.target
+      // A database that stays does so with its log, under names by which both can be opened.
+      move.step.keptName =
+        isWithDatabase
+        ? ByteString(Array(database.name.bytes) + aside + sidecar)
+        : ByteString(Array(name.bytes) + aside)
+      move.isTemporary = !stays && !isWanted
+    }
+    return move
+  }
+
+  private func isPutAside(_ entry: Int?) -> Bool {
+    entry.map { plan.tree.entries[$0].isPutAside } ?? false
+  }
 }
 
 /// Databases are placed and taken back as wholes.
 extension RestorePlan {
-  /// A move of a database's unit.
-  struct DatabaseMove {
-    let step: JournalStep
-    /// The entry that comes by it; nothing where something only goes.
-    let entry: Int?
-  }
-
-  /// Something in a folder, by its name.
-  fileprivate struct FolderChild: Hashable {
-    let folder: Int
-    let name: ByteString
-  }
-
-  /// The moves by which a database gets its place: first goes what is of another state of it, then come
-  /// log and journal, then the database.
-  func moves(
-    of database: PlannedDatabase, unit: Int, without findings: RestoreFindings, keeping: Keeping
-  ) -> [DatabaseMove] {
-    let strays = database.strays.map { name in
-      DatabaseMove(step: stray(named: name, of: database, keeping), entry: nil)
-    }
-    let members = database.members.filter { !findings.isUnmade($0) }.map { number in
-      DatabaseMove(step: step(of: number, keeping), entry: number)
-    }
-    return (strays + members).map { move in
-      var step = move.step
-      step.unit = unit
-      return DatabaseMove(step: step, entry: move.entry)
-    }
-  }
-
-  /// A log goes where its database goes, so that both can be opened there: into the trash, or beside it
-  /// under another name. What is to be deleted anyway, and the index that SQLite makes anew, only goes.
-  private func stray(
-    named name: ByteString, of database: PlannedDatabase, _ keeping: Keeping
-  ) -> JournalStep {
-    let path = tree.path(database.folder, from: 0).appending(name)
-    var step = JournalStep(path: path, kept: keeping.root)
-    let stays =
-      keeping == .trash
-      ? database.members.last.map { tree.entries[$0].isPutAside } ?? false : !request.deletes
-    if stays, !name.isSharedMemory {
-      step.kept = StepRoot.target
-      step.keptName = ByteString(Array(name.bytes) + tree.asideSuffix.bytes)
-    }
-    return step
-  }
-
   /// What has its place with its database.
   var databaseMembers: Set<Int> { Set(databases.flatMap(\.members)) }
 
@@ -133,6 +164,23 @@ extension RestorePlan {
     }
   }
 
+  /// What lies beside databases that come, is of another state of them, and is not to be deleted: it is
+  /// moved away with what gives way.
+  public var displaced: [PathRemark] { displaced(besides: []) }
+
+  /// The same without that of databases that stay, by their numbers.
+  func displaced(besides staying: Set<Int>) -> [PathRemark] {
+    if databases.isEmpty { return [] }
+    let deleted = Set(deletions.map(\.child))
+    return databases.enumerated().filter { !staying.contains($0.offset) }.flatMap { _, database in
+      database.children.filter { !deleted.contains($0) }.map { child in
+        PathRemark(
+          path: tree.path(child.folder, from: place.shownDepth).appending(child.name),
+          remark: "it is of another state of '\(database.name)'")
+      }
+    }
+  }
+
   /// What was to be deleted with databases: how much it was where they came, and where they did not,
   /// why it stayed.
   ///
@@ -160,13 +208,13 @@ extension RestorePlan {
 }
 
 extension PlannedDatabase {
-  fileprivate var children: [RestorePlan.FolderChild] {
-    strays.map { RestorePlan.FolderChild(folder: folder, name: $0) }
+  /// What lies beside it and goes away.
+  var children: [FolderChild] {
+    strays.map { FolderChild(folder: folder, name: $0) }
   }
 }
 
 extension PlannedDeletion {
-  fileprivate var child: RestorePlan.FolderChild {
-    RestorePlan.FolderChild(folder: folder, name: name)
-  }
+  /// What is to go.
+  var child: FolderChild { FolderChild(folder: folder, name: name) }
 }

@@ -12,10 +12,11 @@ extension RestorePlan {
 
   /// The steps of all that was made, and of all that is to go. Without a trash nothing gives way.
   func steps(without findings: RestoreFindings, hasTrash: Bool) -> [JournalStep] {
-    let keeping: Keeping = hasTrash ? .trash : .nothing
+    let trash = hasTrash ? StepRoot.kept : nil
+    let moves = DatabaseMoves(self, without: findings, keeping: hasTrash ? .trash : .nothing)
     var steps: [JournalStep] = []
     for (unit, database) in databases.enumerated() where !database.isBroken(findings) {
-      steps += moves(of: database, unit: unit, without: findings, keeping: keeping).map(\.step)
+      steps += moves.moves(of: unit).map(\.step)
     }
     let databaseMembers = databaseMembers
     var number = 1
@@ -26,21 +27,21 @@ extension RestorePlan {
         continue
       }
       if !findings.isUnmade(number), !databaseMembers.contains(number) {
-        steps.append(step(of: number, keeping))
+        steps.append(step(of: number, trash))
       }
       number = tree.end(of: number)
     }
     steps += removals.map { deletion in
       let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
-      return JournalStep(path: path, kept: keeping.root)
+      return JournalStep(path: path, kept: trash)
     }
     return steps.filter { $0.source != nil || $0.kept != nil }
   }
 
   /// The step by which an entry gets its place.
-  func step(of number: Int, _ keeping: Keeping) -> JournalStep {
+  private func step(of number: Int, _ trash: Int?) -> JournalStep {
     var step = JournalStep(
-      path: tree.path(number, from: 0), source: StepRoot.staged, kept: keeping.root)
+      path: tree.path(number, from: 0), source: StepRoot.staged, kept: trash)
     if tree.entries[number].isPutAside {
       (step.kept, step.keptName) = (StepRoot.target, tree.asideName(number))
     }

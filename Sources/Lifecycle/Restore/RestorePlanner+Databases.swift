@@ -37,6 +37,7 @@ extension RestorePlanner {
       folder: folder.number, entries: entries, there: namesThere(in: folder.number),
       blocked: Set(folder.blocked))
     leaveCompanions(of: folder.blocked, files)
+    leaveLoneCompanions(files)
     var seen: Set<Int> = []
     // A database comes before its log, as names go; and a log is no database.
     for (name, number) in entries.sorted(by: { $0.key < $1.key }) where !seen.contains(number) {
@@ -88,8 +89,7 @@ extension RestorePlanner {
     else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
     // What is of another state than a database that comes goes with the one that was there.
-    let goes = plan.databases.contains { $0.folder == folder && $0.strays.contains(name) }
-    return goes ? nil : database
+    return strays.contains(FolderChild(folder: folder, name: name)) ? nil : database
   }
 
   // MARK: - Looking
@@ -98,7 +98,7 @@ extension RestorePlanner {
     of name: ByteString, _ files: FolderFiles
   ) -> Companions {
     var found = Companions()
-    for suffix in Self.sidecars {
+    for suffix in Self.sidecars where name.count + suffix.count <= Int(UInt8.max) {
       let sidecar = name.followed(by: suffix)
       let entry = files.entries[sidecar]
       var isThere = files.there?.contains(sidecar) != false
@@ -152,8 +152,7 @@ extension RestorePlanner {
       }
       return
     }
-    let names = Set(found.members.map { plan.tree.name($0) })
-    let strays = found.present.filter { !names.contains($0) }
+    let strays = found.present.filter { files.entries[$0] == nil }
     let written = members.filter { plan.tree.entries[$0].action.isWritten }
     let hasOldLog = strays.contains { !$0.isSharedMemory }
     if written.isEmpty, !hasOldLog || mode == .never || mode == .ifNewer { return }
@@ -161,7 +160,8 @@ extension RestorePlanner {
     plan.databases.append(
       PlannedDatabase(
         folder: files.folder, name: name, isPresent: isThere || !found.present.isEmpty,
-        members: written, strays: strays))
+        members: written, entry: written.contains(number) ? number : nil, strays: strays))
+    self.strays.formUnion(plan.databases.last?.children ?? [])
   }
 
   private mutating func block(_ number: Int, _ remark: String) {
@@ -179,6 +179,21 @@ extension RestorePlanner {
     }
   }
 
+  /// A log or a journal does not come to a database that is there and that the snapshot does not hold,
+  /// or that does not come back.
+  private mutating func leaveLoneCompanions(_ files: FolderFiles) {
+    let companions = files.entries.filter { $0.key.databaseOfCompanion != nil }
+    for (name, number) in companions.sorted(by: { $0.key < $1.key })
+    where plan.tree.entries[number].action.isWritten {
+      guard let database = name.databaseOfCompanion, files.entries[database] == nil,
+        !files.blocked.contains(database), files.there?.contains(database) != false,
+        (try? isFile(database, in: files.folder)) ?? true
+      else { continue }
+      leave(number)
+      block(number, "'\(database)' is there and does not come back with it")
+    }
+  }
+
   /// Takes an entry out of what is written, with the later names of it.
   private mutating func leave(_ number: Int) {
     let entry = plan.tree.entries[number]
@@ -192,13 +207,45 @@ extension RestorePlanner {
       plan.leaves.add(totals)
     }
     plan.tree.update(number) { $0.action = .leave }
-    guard let group = leaders.first(where: { $0.value.number == number })?.key else { return }
+    keepFolder(inPlaceOf: number)
+    dissolve(unitOf: number)
+    // Only what has further names has details that say so.
+    guard entry.detail != nil, let group = leaders.first(where: { $0.value.number == number })?.key
+    else { return }
     // Those that come yet have the content themselves.
     leaders[group] = nil
     for other in plan.tree.entries.indices.dropFirst(number + 1)
     where plan.tree.leader(other) == number && plan.tree.entries[other].action.isWritten {
       leave(other)
       block(other, "it is another name of '\(plan.tree.name(number))', which stays")
+    }
+  }
+}
+
+extension RestorePlanner {
+  /// What was to give way to an entry that does not come stays, with all that is in it.
+  private mutating func keepFolder(inPlaceOf number: Int) {
+    guard plan.tree.entries[number].changesKind,
+      let index = plan.deletions.firstIndex(where: { $0.replacement == number })
+    else { return }
+    plan.deletes.subtract(plan.deletions.remove(at: index).totals)
+  }
+
+  /// A database of which a file does not come is left as it is.
+  private mutating func dissolve(unitOf number: Int) {
+    guard let unit = plan.databases.firstIndex(where: { $0.members.contains(number) }) else {
+      return
+    }
+    let database = plan.databases.remove(at: unit)
+    let others = Set(database.children)
+    strays.subtract(others)
+    for index in plan.deletions.indices.reversed()
+    where others.contains(plan.deletions[index].child) {
+      plan.deletes.subtract(plan.deletions.remove(at: index).totals)
+    }
+    for member in database.members where plan.tree.entries[member].action.isWritten {
+      leave(member)
+      block(member, PlannedDatabase.brokenReason)
     }
   }
 }

@@ -47,6 +47,8 @@ struct RestorePlanner: ~Copyable {
   /// Where what looks unchanged has to have the stored bytes.
   var proof: ContentProof?
   let removals: PolicyRemovals
+  /// What goes with databases that come, so that it belongs to none that stays.
+  var strays: Set<FolderChild> = []
   private var bound: PlanBound
   private var damage: RemarkBound
 

@@ -16,6 +16,8 @@ public struct RestoreReport: Sendable {
   public internal(set) var failed: [PathRemark] = []
   /// What the snapshot lacks, and what stayed all the same.
   public internal(set) var spared: [PathRemark] = []
+  /// What lay beside databases that came, and is of another state of them: it was moved away.
+  public internal(set) var displaced: [PathRemark] = []
   /// How many entries have another owner than in the snapshot, for lack of privilege.
   public internal(set) var ownersNotSet = 0
   /// How long it took, in seconds.

@@ -15,8 +15,6 @@ final class RestoreRun: Sendable {
   private let root: Folder
   /// Where everything is made.
   private let staged: Folder
-  /// Where what gives way may wait for the end, so that it can be taken back.
-  let keptPath: ByteString
   /// What a new file there is like.
   let fresh: FileStatus
 
@@ -32,7 +30,6 @@ final class RestoreRun: Sendable {
     // All threads together stay below the 1,024 files that a program may usually have open.
     openFolders = max(4, min(64, 512 / max(1, threads)))
     staged = try staging.tree.duplicate()
-    keptPath = staging.keptPath
     fresh = staging.fresh
   }
 
@@ -46,7 +43,7 @@ final class RestoreRun: Sendable {
   func syncEarly() throws(SystemError) { try root.syncVolume() }
 
   /// The roots of the steps by which entries get their place (`RestorePlan.StepRoot`), the last one
-  /// where something is kept.
+  /// where there is a trash.
   func roots(keptIn kept: ByteString?) throws(SystemError) -> [JournalRecord.Root] {
     var roots = [
       JournalRecord.Root(path: root.path, inode: try root.status().identity.inode),

@@ -62,9 +62,6 @@ struct StagingFolder: ~Copyable {
     self.parent = parent
   }
 
-  /// The path under which what gives way may be kept: it goes with the folder.
-  var keptPath: ByteString { parent.path.appending(name).appending("kept") }
-
   /// Removes it with all that is still in it.
   borrowing func remove() throws(SystemError) { try parent.removeTree(name) }
 

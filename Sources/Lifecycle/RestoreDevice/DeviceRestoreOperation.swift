@@ -54,7 +54,7 @@ public struct DeviceRestoreOperation {
       try restoreParts(under: journal, &report)
     } catch {
       // All that was staged is removed; where the journal cannot be, 'recover' does so.
-      try? journal.end()
+      if !journal.isUnsettled { try? journal.end() }
       throw error
     }
     do throws(SystemError) { try journal.end() } catch { throw LifecycleError(error) }

@@ -9,6 +9,11 @@ final class JournaledPart {
   private let root: ByteString
   /// Where a folder is noted that is opened for its move.
   var opened: OpenedNote { journal.opened }
+  /// Whether something of it is neither as it was nor as stored, and waits for the recovery.
+  var isUnsettled: Bool {
+    get { journal.isUnsettled }
+    set { journal.isUnsettled = newValue }
+  }
   /// Whether something of it gave way.
   private(set) var hasTrash = false
 
@@ -32,6 +37,9 @@ final class JournaledPart {
     return try TrashPlace(
       of: journal.record, for: container, in: folder, probing: probe, root: root)
   }
+
+  /// Notes that no further step is taken, before what is staged goes.
+  func settleSteps() throws(SystemError) { try journal.settleSteps() }
 
   /// Notes the steps that are about to be taken; all that they move is on the disk.
   func move(

@@ -48,7 +48,7 @@ final class TrashPlace {
     _ name: ByteString, of folder: borrowing Folder, at path: [ByteString], leaving: Bool,
     as newName: ByteString? = nil
   ) throws(SystemError) {
-    try ladder.withFolder(path, making: true) { place throws(SystemError) in
+    _ = try ladder.withFolder(path, making: true) { place throws(SystemError) in
       try folder.keep(name, in: place, as: newName ?? name, leaving: leaving, note)
     }
   }

@@ -17,6 +17,7 @@ struct DeviceRestoreText {
     for part in plan.parts {
       for path in part.replacedPaths { try console.result("replace  \(path)") }
       for path in part.deletedPaths { try console.result("delete   \(path)") }
+      for path in part.displacedPaths { try console.result("move     \(path)") }
     }
     tellRemarks(damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), console)
     tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
@@ -109,6 +110,9 @@ extension PlannedPart {
 
   /// The logical paths that are to be removed.
   var deletedPaths: [ByteString] { plan.deletedPaths.map { path.appending($0) } }
+
+  /// The logical paths of what is moved away with databases that give way.
+  var displacedPaths: [ByteString] { plan.displaced.map { path.appending($0.path) } }
 }
 
 extension LeftGroup {

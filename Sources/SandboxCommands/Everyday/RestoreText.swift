@@ -8,6 +8,7 @@ extension RestorePlan {
   func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
     for path in replacedPaths { try console.result("replace  \(path)") }
     for path in deletedPaths { try console.result("delete   \(path)") }
+    for remark in displaced { try console.result("rename   \(remark.path)") }
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
@@ -28,6 +29,7 @@ extension RestoreReport {
     tellLosses(console)
     if quiet { return }
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    for remark in displaced { console.note("renamed: \(remark.path): \(remark.remark)") }
     let id = plan.snapshot.id.hex.prefix(8)
     try console.result(
       "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "

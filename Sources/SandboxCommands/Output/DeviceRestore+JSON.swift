@@ -40,6 +40,7 @@ extension DeviceRestorePlan {
         JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
         JSON.Member("failed", .array(remarks(\.blocked).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
+        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
         JSON.Member("running", .array(runningProcesses().map(\.json))),
         JSON.Member("space", .array(needs.map(\.json))),
       ])
@@ -65,6 +66,7 @@ extension DeviceRestoreReport {
         JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
         JSON.Member("failed", .array(remarks(\.failed).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
+        JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
         JSON.Member(
           "owners_not_set", .integer(Int64(parts.reduce(0) { $0 + $1.report.ownersNotSet }))),
         JSON.Member("seconds", .double(seconds)),

@@ -32,6 +32,7 @@ extension RestorePlan {
         JSON.Member("leaves", leaves.json), JSON.Member("deletes", deletes.json),
         JSON.Member("replaced", .array(replacedPaths.map { .object(JSON.path($0)) })),
         JSON.Member("deleted", .array(deletedPaths.map { .object(JSON.path($0)) })),
+        JSON.Member("displaced", .array(displaced.map(\.json))),
         JSON.Member("damaged", .array(damaged.map(\.json))),
         JSON.Member("failed", .array(blocked.map(\.json))),
         JSON.Member("not_deleted", .array(spared.map(\.json))),
@@ -50,6 +51,7 @@ extension RestoreReport {
         JSON.Member("damaged", .array(damaged.map(\.json))),
         JSON.Member("failed", .array(failed.map(\.json))),
         JSON.Member("not_deleted", .array(spared.map(\.json))),
+        JSON.Member("displaced", .array(displaced.map(\.json))),
         JSON.Member("owners_not_set", .integer(Int64(ownersNotSet))),
         JSON.Member("seconds", .double(seconds)),
       ])
