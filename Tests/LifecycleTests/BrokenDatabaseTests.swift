@@ -1,9 +1,10 @@
 import ArchiveStore
-import Lifecycle
 import Synchronization
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Lifecycle
 
 /// Databases that are not restored, or cannot be as a whole, into a folder that holds others of their
 /// names: none of their files is put there, and what is there stays, with its log.
@@ -275,6 +276,20 @@ import Testing
       .always)
     #expect(merged.isComplete, "\(merged.failed)")
     #expect(try rig.text(ByteString("into").appending(name)) == "stored")
+  }
+
+  /// Whoever has something under the name that gives way to a database keeps it.
+  @Test(arguments: [false, true]) func aNameThatIsTakenStays(isDatabaseThere: Bool) throws {
+    if !isDatabaseThere { try Folder.open(path: rig.folder.path("into")).remove("db") }
+    let plan = try rig.plan(try rig.backup(), into: "into", .always)
+    let taken = ["db", "db-wal"].map { ByteString("into/\($0)\(plan.tree.asideSuffix)") }
+    for path in taken { try rig.folder.write("mine", at: path) }
+    let report = try RestoreOperation(plan, from: rig.repository.beginReading()).run()
+    #expect(report.isComplete)
+    for path in taken { #expect(try rig.text(path) == "mine") }
+    #expect(try rig.folder.read("into/db") == rig.folder.read("tree/db"))
+    #expect(try rig.text(ByteString("\(taken[1]).1")) == "log of later")
+    #expect(try rig.names("into").count == 5)
   }
 
   /// A restore that only has a log to move away is no idle one.

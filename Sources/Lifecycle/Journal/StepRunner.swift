@@ -7,8 +7,9 @@ final class StepRunner {
   private var ladders: [Int: PathLadder] = [:]
   /// Where a folder is noted that is opened for its move.
   let note: OpenedNote?
-  /// Under which names things are kept, where these are others than the steps say.
-  private var keptNames: [JournalStep: ByteString] = [:]
+  /// Under which names this runner kept what gave way: in units, and where they are others than the
+  /// steps say.
+  private(set) var keptNames: [JournalStep: ByteString] = [:]
 
   init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil) {
     (self.roots, self.note) = (roots, note)
@@ -83,12 +84,7 @@ final class StepRunner {
           try place.keep(name, in: folder, as: keptName, leaving: leaving, note)
         }
       }
-    if used != keptName { keptNames[step] = used }
-  }
-
-  /// The name under which a step keeps what gives way, as far as this runner took it.
-  func keptName(_ step: JournalStep) -> ByteString {
-    keptNames[step] ?? step.keptName ?? step.name
+    if used != keptName || step.unit != nil { keptNames[step] = used }
   }
 
   /// Calls `body` with a folder below a root; nothing where one of them is not there any more.

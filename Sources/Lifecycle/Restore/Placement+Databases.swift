@@ -24,7 +24,10 @@ extension Placement {
         try tell(error, of: database, moves)
         continue
       }
-      for move in moves where move.isTemporary { remove(runner.keptName(move.step), of: database) }
+      // Only what this run put there: something else may have such a name.
+      for name in moves.filter(\.isTemporary).compactMap({ runner.keptNames[$0.step] }) {
+        remove(name, of: database)
+      }
     }
   }
 
