@@ -220,6 +220,47 @@ import Testing
     #expect(try rig.text("other/db-wal") == "log of stored")
   }
 
+  /// What is no database has neither log nor journal, whatever lies beside it.
+  @Test func whatIsNoDatabaseHasNoJournal() throws {
+    try rig.folder.write("stored trip", at: "tree/trip")
+    for name in ["trip", "trip-journal", "trip-shm"] {
+      try rig.folder.write("my \(name)", at: ByteString("into/\(name)"))
+    }
+    let merged = try rig.merge(try rig.backup(), "folders/tree/trip", into: "into/trip", .always)
+    #expect(merged.isComplete && merged.displaced.isEmpty)
+    #expect(try rig.text("into/trip") == "stored trip")
+    for name in ["trip-journal", "trip-shm"] {
+      #expect(try rig.text(ByteString("into/\(name)")) == "my \(name)")
+    }
+  }
+
+  /// A log that is asked for by itself does not come to another state of its database.
+  @Test func aLogByItselfDoesNotComeToADatabase() throws {
+    try rig.folder.write("log of stored", at: "tree/db-wal")
+    let report = try rig.backup()
+    let merged = try rig.merge(report, "folders/tree/db-wal", into: "into/db-wal", .always)
+    #expect(merged.failed.map(\.path) == ["db-wal"])
+    try expectThatAllStayed()
+    #expect(
+      try rig.merge(report, "folders/tree/db-wal", into: "into/log", .always).isComplete)
+    #expect(try rig.text("into/log") == "log of stored")
+  }
+
+  /// Long names get short ones where they give way.
+  @Test func aDatabaseOfALongNameComesWhole() throws {
+    let name = ByteString([UInt8](repeating: UInt8(ascii: "x"), count: 247))
+    for (folder, text) in [("tree", "stored"), ("into", "there")] as [(ByteString, String)] {
+      try rig.folder.write("\(text)", at: folder.appending(name))
+      try rig.folder.write("log of \(text)", at: folder.appending(ByteString("\(name)-wal")))
+    }
+    try rig.folder.write("journal", at: ByteString("into/\(name)-journal"))
+    #expect(try rig.merge(try rig.backup(), into: "into", .always).isComplete)
+    #expect(try rig.text(ByteString("into").appending(name)) == "stored")
+    #expect(try rig.text(ByteString("into/\(name)-wal")) == "log of stored")
+    let long = try rig.names("into").filter { "\($0)".hasPrefix("xxx") }
+    #expect(long.count == 3 && long.contains { "\($0)".contains(".before-restore-") })
+  }
+
   /// A file of an index's name that the snapshot holds is none of another state.
   @Test func anIndexThatIsStoredIsNoStray() throws {
     try rig.folder.write("index of later", at: "tree/db-shm")

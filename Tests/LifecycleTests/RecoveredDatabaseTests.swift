@@ -92,14 +92,41 @@ import Testing
       ])
   }
 
+  /// Of a database only another one's log had to go, and went; then the app wrote to it.
+  @Test func aLogThatWentDoesNotGoTwice() throws {
+    var record = record
+    record.steps = [JournalStep(path: "db-journal", kept: 2, unit: 0), record.steps[3]]
+    #expect(try StepRunner(record.roots).take(record.steps[0]))
+    try rig.folder.write("of later", at: "tree/db-journal")
+    let done = try #require(try recover(record).done.first)
+    #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
+    #expect(try rig.text("tree/db-journal") == "of later")
+  }
+
+  /// What came cannot go back: what went stays where it is kept, and the recovery takes back all of it.
+  @Test func whatCannotBeTakenBackIsLeftToTheRecovery() throws {
+    // Two renames give log and journal their places, and the third would take the log back.
+    let faults = Faults.Plan(failing: [.rename], at: 3, number: 5, staysBroken: true)
+    let failure = #expect(throws: UnitFailure.self) {
+      try Faults.inject(faults) {
+        try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
+      }
+    }
+    #expect(failure?.step == 2 && failure?.left?.step.path == "db-wal")
+    #expect(try found() == ["db": "older", "db-wal": "log of stored"])
+    let done = try #require(try recover(record).done.first)
+    #expect(done.isFinished && done.failed.count == 3)
+    #expect(try found() == Self.older)
+  }
+
   /// A name at which something would be kept is taken: what is there already is not brought back for it.
   @Test func whatIsKeptUnderANumberComesBack() throws {
     try rig.folder.write("another one's", at: "kept/db-wal")
-    let runner = StepRunner(record.roots)
+    let runner = StepRunner(record.roots, isFresh: true)
     let failure = #expect(throws: UnitFailure.self) {
-      try runner.takeAll(record.steps.prefix(3), resuming: false)
+      try runner.takeAll(record.steps.prefix(3))
     }
-    #expect(failure?.step == 2 && failure?.left.isEmpty == true)
+    #expect(failure?.step == 2 && failure?.left == nil)
     #expect(try found() == Self.older)
     #expect(try rig.text("kept/db-wal") == "another one's")
   }
@@ -110,7 +137,7 @@ import Testing
     record.steps[2].kept = 2
     try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db")
     let failure = #expect(throws: UnitFailure.self) {
-      try StepRunner(record.roots).takeAll(record.steps.prefix(3), resuming: false)
+      try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.error.isStale == true)
     #expect(try found() == Self.older)

@@ -70,8 +70,8 @@ extension Folder {
   func keep(
     _ name: ByteString, in place: borrowing Folder, as newName: ByteString, leaving: Bool,
     _ note: OpenedNote?
-  ) throws(SystemError) -> ByteString {
-    guard let status = try statusIfPresent(name) else { return newName }
+  ) throws(SystemError) -> ByteString? {
+    guard let status = try statusIfPresent(name) else { return nil }
     for number in 0..<1000 {
       let free = number == 0 ? newName : ByteString(Array(newName.bytes) + Array(".\(number)".utf8))
       do throws(SystemError) {

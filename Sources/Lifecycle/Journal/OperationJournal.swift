@@ -98,8 +98,9 @@ final class OperationJournal {
   /// Notes that no step is to be taken any more, of those that are left.
   func settleSteps() throws(SystemError) {
     if record.steps.isEmpty { return }
-    record = record.settled
-    try write()
+    let settled = record.settled
+    try Self.write(settled, in: folder)
+    record = settled
   }
 
   /// Ends the operation: there is nothing to be finished or taken back.

@@ -97,10 +97,11 @@ public struct Recovery {
     // Those of a whole operation are taken back all together.
     for unit in record.isWhole ? record.steps.map({ [$0][...] }) : record.steps.units {
       do throws(UnitFailure) {
-        outcome.steps += try runner.takeAll(unit, resuming: true)
+        outcome.steps += try runner.takeAll(unit)
       } catch {
         let reason = error.error
-        if reason.endsEverything || reason.isLoss || record.isWhole { throw reason }
+        let isHalfTaken = error.left != nil
+        if isHalfTaken || reason.endsEverything || reason.isLoss || record.isWhole { throw reason }
         outcome.failed += record.remarks(on: error, of: Array(unit))
       }
     }
@@ -145,14 +146,9 @@ extension JournalRecord {
   /// What is said of a unit that could not be taken: why not, and of which it holds, too.
   fileprivate func remarks(on failure: UnitFailure, of unit: [JournalStep]) -> [PathRemark] {
     let path = { (step: JournalStep) in roots[step.root].path.appending(step.path) }
-    var remarks = unit.enumerated().map { number, step in
+    return unit.enumerated().map { number, step in
       let reason = number == failure.step ? failure.error.reason : PlannedDatabase.brokenReason
       return PathRemark(path: path(step), remark: reason)
     }
-    remarks += failure.left.map { left in
-      PathRemark(
-        path: path(left.step), remark: "it cannot be taken back: \(left.error.reason)")
-    }
-    return remarks
   }
 }

@@ -30,7 +30,10 @@ extension StepRunner {
   /// Brings back what gave way. What stands in its place by now came since, and is kept in exchange.
   private func bringBackKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
-    let name = keptNames[step] ?? step.keptName ?? step.name
+    let used = keptNames[step]
+    // What lies at the name where this runner kept nothing is another one's.
+    if isFresh, step.unit != nil, used == nil { return false }
+    let name = used ?? step.keptName ?? step.name
     if kept == step.root {
       return try within(kept, step.folder) { place throws(SystemError) in
         try bringBack(name, from: place, to: place, as: step.name)

@@ -5,29 +5,24 @@ struct UnitFailure: Error {
   /// The step, by its place in the unit.
   let step: Int
   let error: SystemError
-  /// Steps that could not be taken back, with why.
-  let left: [(step: JournalStep, error: SystemError)]
+  /// The step that could not be taken back, with why; nothing where all were.
+  let left: (step: JournalStep, error: SystemError)?
 }
 
 /// Steps that belong together: all of them are taken, or none.
 extension StepRunner {
   /// Takes the steps of a unit; where one cannot be taken, takes back it and those before it. Tells how
   /// many had to be taken.
-  ///
-  /// - Parameter resuming: whether some of them may have been taken before, so that nothing is staged of
-  ///   what they bring.
-  func takeAll(
-    _ unit: some BidirectionalCollection<JournalStep>, resuming: Bool
-  ) throws(UnitFailure) -> Int {
+  func takeAll(_ unit: some BidirectionalCollection<JournalStep>) throws(UnitFailure) -> Int {
     var taken = 0
-    let begun = resuming ? try begun(unit) : 0
+    let begun = isFresh ? 0 : try begun(unit)
     for (number, step) in unit.enumerated() where number >= begun {
       // Of a step with nothing staged nothing came that could go back.
       var isBegun = true
       do throws(SystemError) {
         isBegun = try take(step)
         if isBegun { taken += 1 }
-        if !isBegun, !resuming, step.source != nil { throw SystemError.replaced(step.path) }
+        if !isBegun, isFresh, step.source != nil { throw SystemError.replaced(step.path) }
       } catch {
         let left = takeBackAll(unit.prefix(isBegun ? number + 1 : number))
         throw UnitFailure(step: number, error: error, left: left)
@@ -37,30 +32,33 @@ extension StepRunner {
   }
 
   /// How many steps of a unit were taken before an interruption: all up to the last one of which nothing
-  /// is staged any more. What lies in the place of what went came since then, and is not to go.
+  /// is staged any more, or where nothing comes, all that went. What lies in their places came since
+  /// then, and is not to go.
   private func begun(
     _ unit: some BidirectionalCollection<JournalStep>
   ) throws(UnitFailure) -> Int {
     var begun = 0
-    for (number, step) in unit.enumerated() where step.source != nil {
+    let hasSources = unit.contains { $0.source != nil }
+    for (number, step) in unit.enumerated() where !hasSources || step.source != nil {
       do throws(SystemError) {
-        if try !isStaged(step) { begun = number + 1 }
+        let isTaken = try hasSources ? !isStaged(step) : isKept(step)
+        if isTaken { begun = number + 1 }
       } catch {
-        throw UnitFailure(step: number, error: error, left: [])
+        throw UnitFailure(step: number, error: error, left: nil)
       }
     }
     return begun
   }
 
+  /// Takes steps back, the last first; gives the one that cannot be. Those before it stay taken: so the
+  /// recovery can go on with them, or back.
   private func takeBackAll(
     _ steps: some BidirectionalCollection<JournalStep>
-  ) -> [(step: JournalStep, error: SystemError)] {
-    steps.reversed().compactMap { step in
-      do throws(SystemError) {
-        _ = try takeBack(step)
-        return nil
-      } catch { return (step, error) }
+  ) -> (step: JournalStep, error: SystemError)? {
+    for step in steps.reversed() {
+      do throws(SystemError) { _ = try takeBack(step) } catch { return (step, error) }
     }
+    return nil
   }
 }
 

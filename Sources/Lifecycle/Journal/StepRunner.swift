@@ -11,8 +11,11 @@ final class StepRunner {
   /// steps say.
   private(set) var keptNames: [JournalStep: ByteString] = [:]
 
-  init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil) {
-    (self.roots, self.note) = (roots, note)
+  /// Whether nobody has taken any of the steps before.
+  let isFresh: Bool
+
+  init(_ roots: [JournalRecord.Root], _ note: OpenedNote? = nil, isFresh: Bool = false) {
+    (self.roots, self.note, self.isFresh) = (roots, note, isFresh)
   }
 
   /// Takes a step, unless it was taken; tells whether it had to be.
@@ -46,6 +49,15 @@ final class StepRunner {
     try within(source, step.folder) { from throws(SystemError) in
       try from.statusIfPresent(step.sourceName ?? step.name)
     } ?? nil
+  }
+
+  /// Whether what gave way to a step is kept.
+  func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
+    guard let kept = step.kept else { return false }
+    let status = try within(kept, step.folder) { place throws(SystemError) in
+      try place.statusIfPresent(step.keptName ?? step.name)
+    }
+    return (status ?? nil) != nil
   }
 
   private func fill(
@@ -84,7 +96,7 @@ final class StepRunner {
           try place.keep(name, in: folder, as: keptName, leaving: leaving, note)
         }
       }
-    if used != keptName || step.unit != nil { keptNames[step] = used }
+    if let used, used != keptName || step.unit != nil { keptNames[step] = used }
   }
 
   /// Calls `body` with a folder below a root; nothing where one of them is not there any more.

@@ -8,7 +8,8 @@ extension Placement {
     if plan.databases.isEmpty { return }
     let keeping: Keeping = trash != nil ? .trash : note != nil ? .nothing : .aside
     let databases = DatabaseMoves(plan, without: run.findings, keeping: keeping)
-    let runner = StepRunner(try run.roots(keptIn: trash?.path), note)
+    let runner = StepRunner(
+      try run.roots(keptIn: trash?.path), note, isFresh: true)
     for (unit, database) in plan.databases.enumerated() {
       if database.isBroken(run.findings) {
         staying.insert(unit)
@@ -17,7 +18,7 @@ extension Placement {
       if isStopping() { throw interruption() }
       let moves = databases.moves(of: unit)
       do throws(UnitFailure) {
-        _ = try runner.takeAll(moves.map(\.step), resuming: false)
+        _ = try runner.takeAll(moves.map(\.step))
         placed += moves.count { $0.entry != nil }
       } catch {
         staying.insert(unit)
@@ -51,7 +52,7 @@ extension Placement {
     _ failure: UnitFailure, of database: PlannedDatabase, _ moves: [DatabaseMoves.Move]
   ) throws {
     let name = moves[failure.step].step.name
-    if let (step, error) = failure.left.first {
+    if let (step, error) = failure.left {
       isUnsettled = true
       throw LifecycleError(
         .failed,

@@ -84,8 +84,12 @@ struct PlannedTree: Sendable {
   }
 
   /// The name that what stands in an entry's place gets where it is put aside.
-  func asideName(_ number: Int) -> ByteString {
-    ByteString(Array(name(number).bytes) + asideSuffix.bytes)
+  func asideName(_ number: Int) -> ByteString { asideName(of: name(number)) }
+
+  /// The same of any name; a long one is cut, with room for a number.
+  func asideName(of name: ByteString, followedBy end: ArraySlice<UInt8> = []) -> ByteString {
+    let room = Int(UInt8.max) - 4 - asideSuffix.count - end.count
+    return ByteString(Array(name.bytes.prefix(room)) + asideSuffix.bytes + end)
   }
 
   /// The path below the folder at a depth; that of the folder itself is empty.

@@ -104,14 +104,13 @@ struct DatabaseMoves {
     if keeping == .trash, !stays {
       move.step.kept = RestorePlan.StepRoot.kept
     } else if keeping != .nothing {
-      let aside = plan.tree.asideSuffix.bytes
-      let sidecar = name.bytes.dropFirst(database.name.count)
       move.step.kept = RestorePlan.StepRoot.target
       // A database that stays does so with its log, under names by which both can be opened.
       move.step.keptName =
         isWithDatabase
-        ? ByteString(Array(database.name.bytes) + aside + sidecar)
-        : ByteString(Array(name.bytes) + aside)
+        ? plan.tree.asideName(
+          of: database.name, followedBy: Array(name.bytes)[database.name.count...])
+        : plan.tree.asideName(of: name)
       move.isTemporary = !stays && !isWanted
     }
     return move

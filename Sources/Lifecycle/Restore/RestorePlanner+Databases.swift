@@ -107,6 +107,10 @@ extension RestorePlanner {
       }
       do throws(SystemError) {
         if isThere { isThere = try isFile(sidecar, in: files.folder) }
+        // As in a backup: a log tells a database, a journal or an index alone does not.
+        if isThere, found.present.isEmpty, suffix != Self.sidecars[0] {
+          isThere = mayBeDatabase(name, in: files.folder)
+        }
       } catch {
         isThere = false
         found.obstacle = "'\(sidecar)' beside it cannot be looked at: \(error.reason)"
@@ -126,6 +130,16 @@ extension RestorePlanner {
       try folder.statusIfPresent(name)
     }
     return (status ?? nil)?.kind == .file
+  }
+
+  /// Whether what is there under a name begins as a database does; where nothing is there, or it cannot
+  /// be read, it may be one.
+  private mutating func mayBeDatabase(_ name: ByteString, in folder: Int) -> Bool {
+    guard (try? isFile(name, in: folder)) == true else { return true }
+    let hasMagic = try? present?.withFolder { folder in
+      try DatabaseUnit.hasMagic(folder.fileUntouched(name))
+    }
+    return hasMagic.flatMap { $0 } ?? true
   }
 
   private mutating func namesThere(in folder: Int) -> Set<ByteString>? {
@@ -186,12 +200,20 @@ extension RestorePlanner {
     for (name, number) in companions.sorted(by: { $0.key < $1.key })
     where plan.tree.entries[number].action.isWritten {
       guard let database = name.databaseOfCompanion, files.entries[database] == nil,
-        !files.blocked.contains(database), files.there?.contains(database) != false,
-        (try? isFile(database, in: files.folder)) ?? true
+        !files.blocked.contains(database), files.there?.contains(database) != false
       else { continue }
-      leave(number)
-      block(number, "'\(database)' is there and does not come back with it")
+      leaveAlone(number, named: name, in: files.folder)
     }
+  }
+
+  /// Leaves a log or a journal that would come to a database that is there and stays.
+  mutating func leaveAlone(_ number: Int, named name: ByteString, in folder: Int) {
+    guard let (database, member) = DatabaseMember.owner(of: name), member != .sharedMemory,
+      (try? isFile(database, in: folder)) ?? true,
+      member == .log || mayBeDatabase(database, in: folder)
+    else { return }
+    leave(number)
+    block(number, "'\(database)' is there and does not come back with it")
   }
 
   /// Takes an entry out of what is written, with the later names of it.
@@ -208,7 +230,6 @@ extension RestorePlanner {
     }
     plan.tree.update(number) { $0.action = .leave }
     keepFolder(inPlaceOf: number)
-    dissolve(unitOf: number)
     // Only what has further names has details that say so.
     guard entry.detail != nil, let group = leaders.first(where: { $0.value.number == number })?.key
     else { return }
@@ -217,6 +238,8 @@ extension RestorePlanner {
     for other in plan.tree.entries.indices.dropFirst(number + 1)
     where plan.tree.leader(other) == number && plan.tree.entries[other].action.isWritten {
       leave(other)
+      // One in a folder that was settled before may be of a unit there.
+      dissolve(unitOf: other)
       block(other, "it is another name of '\(plan.tree.name(number))', which stays")
     }
   }

@@ -116,6 +116,7 @@ struct RestorePlanner: ~Copyable {
       let number = try add(entry, named: plan.place.name ?? entry.name, in: above)
       if let number, entry.node.kind == .file {
         try settleDatabase(number, of: entry, in: above)
+        leaveAlone(number, named: plan.tree.name(number), in: above)
       }
     }
   }

@@ -38,8 +38,11 @@ final class JournaledPart {
       of: journal.record, for: container, in: folder, probing: probe, root: root)
   }
 
-  /// Notes that no further step is taken, before what is staged goes.
-  func settleSteps() throws(SystemError) { try journal.settleSteps() }
+  /// Notes that no further step is taken, before what is staged goes. Where there is no room for that the
+  /// journal itself goes, which takes none.
+  func settleSteps() throws(SystemError) {
+    do throws(SystemError) { try journal.settleSteps() } catch { try journal.end() }
+  }
 
   /// Notes the steps that are about to be taken; all that they move is on the disk.
   func move(
