@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stddef.h>
+#include <string.h>
 #include <unistd.h>
 
 // What a handler may touch: numbers that are set in one step, and a pipe that never blocks.
@@ -53,6 +54,33 @@ long cl_watch_signals(void) {
     if (r < 0) return r;
   }
   return handle(SIGUSR1, on_ask);
+}
+
+static char loss[1024];
+
+static void on_loss(int signal, siginfo_t *info, void *context) {
+  (void)context;
+  if (info->si_code <= 0 || info->si_code == BUS_ADRALN) {
+    // Sent by somebody, or the program's own mistake: what it does to every program.
+    struct sigaction usual = {.sa_handler = SIG_DFL};
+    sigaction(signal, &usual, NULL);
+    raise(signal);
+    return;
+  }
+  size_t count = strlen(loss), at = 0;
+  while (at < count) {
+    ssize_t written = write(STDERR_FILENO, loss + at, count - at);
+    if (written <= 0) break;
+    at += (size_t)written;
+  }
+  _exit(1);
+}
+
+long cl_end_at_loss(const char *message) {
+  strncpy(loss, message, sizeof loss - 1);
+  struct sigaction wanted = {.sa_sigaction = on_loss, .sa_flags = SA_SIGINFO};
+  sigemptyset(&wanted.sa_mask);
+  return sigaction(SIGBUS, &wanted, NULL) < 0 ? -(long)errno : 0;
 }
 
 long cl_is_stopping(void) { return atomic_load_explicit(&stops, memory_order_relaxed) > 0; }

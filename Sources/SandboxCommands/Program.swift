@@ -11,8 +11,25 @@ public enum SandboxctlProgram {
   /// Parses the command line, runs the command and ends the program with its exit status.
   public static func runAndExit() -> Never {
     Host.returnLargeBlocks()
+    tellOfLostCopies()
     let status = SandboxctlCommand.execute(Array(CommandLine.arguments.dropFirst()))
     SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
+  }
+}
+
+extension SandboxctlProgram {
+  /// The copies of the index are what this program maps: where the disk does not give them any more, that
+  /// is said, and the repository is as it was.
+  private static func tellOfLostCopies() {
+    let folder = Host.cacheFolder?.appending("sandboxctl") ?? ""
+    let message = """
+      sandboxctl: error: cannot read the copies of the index in '\(folder)': the disk does not give them
+      sandboxctl: hint: check that disk, and remove that folder, which is made anew; the repository is \
+      as it was
+
+      """
+    // Without a handler the signal ends the program, too.
+    try? MappedFile.endAtLoss(saying: message)
   }
 }
 

@@ -1,10 +1,11 @@
+internal import CLinux
 internal import Glibc
 
 /// A file's bytes as the kernel maps them into memory, read-only: what is not looked at is not read,
 /// and the kernel may forget what it has read.
 ///
 /// Another program that changes the file changes the bytes, and one that makes it shorter ends this
-/// program when it looks at what is gone. So only files are mapped that nobody else has reason to
+/// program when it looks at what is gone; so does a disk that does not give them. So only files are mapped that nobody else has reason to
 /// change, and what is read of them is held within bounds each time.
 @safe
 public final class MappedFile: @unchecked Sendable {
@@ -28,6 +29,14 @@ public final class MappedFile: @unchecked Sendable {
       return unsafe start == MAP_FAILED ? -Int(errno) : 0
     }
     unsafe bytes = UnsafeRawBufferPointer(start: start, count: count)
+  }
+
+  /// Has the program end with exit status 1 and this message, of at most 1 KiB, on the standard error
+  /// where a mapped file cannot be read any more, and not with a signal. It is not taken back.
+  public static func endAtLoss(saying message: String) throws(SystemError) {
+    _ = try SystemError.check(.watchSignals, "this process") {
+      unsafe cl_end_at_loss(message)
+    }
   }
 
   deinit {

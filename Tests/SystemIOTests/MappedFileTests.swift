@@ -1,3 +1,4 @@
+import Glibc
 import SystemIO
 import TestSupport
 import Testing
@@ -33,6 +34,36 @@ import Testing
     struct Failure: Error {}
     let file = try map([1])
     #expect(throws: Failure.self) { try file.withBytes { _ in throw Failure() } }
+  }
+
+  /// What the disk does not give any more ends the program with a message and a status, not a signal.
+  @Test func aLossIsTold() async throws {
+    let path = scratch.path("file").description
+    try scratch.write([UInt8](repeating: 1, count: 20_000), at: "file")
+    let result = await #expect(
+      processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
+    ) { [path = path as String] in
+      try MappedFile.endAtLoss(saying: "cannot read it\n")
+      let folder = try Folder.open(path: ByteString(String(path.dropLast(5))))
+      let file = try MappedFile(folder.file("file"))
+      // As a bad sector would, a file that became shorter has no page there.
+      try folder.openOrCreate("file").truncate(to: 10)
+      let byte = file.withBytes { $0.unsafeLoad(fromByteOffset: 10_000, as: UInt8.self) }
+      // It does not come so far.
+      try folder.createLink(ByteString("\(byte)"), to: "read")
+    }
+    let errors = try #require(result).standardErrorContent
+    #expect(String(decoding: errors, as: UTF8.self) == "cannot read it\n")
+    #expect(try scratch.folder.names() == ["file"])
+  }
+
+  /// A signal that somebody sends is none.
+  @Test func aSignalThatIsSentEndsTheProgramAsEver() async throws {
+    await #expect(processExitsWith: .signal(SIGBUS)) {
+      try MappedFile.endAtLoss(saying: "cannot read it\n")
+      kill(getpid(), SIGBUS)
+      sleep(5)
+    }
   }
 
   @Test func failuresAreNamed() throws {

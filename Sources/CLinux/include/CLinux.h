@@ -166,6 +166,9 @@ long cl_run(char *const words[], int in, int out, int err);
 #define CL_SIGNAL_ASK 2
 #define CL_SIGNAL_WAKE 3
 long cl_watch_signals(void);
+// Has a message written to the standard error, at most 1 KiB of it, and ends the process with status 1
+// where the disk does not give what is mapped into memory.
+long cl_end_at_loss(const char *message);
 // Whether the program was asked to stop.
 long cl_is_stopping(void);
 // Waits for a signal and tells which; 0 when none came in time. A negative time waits for ever.
