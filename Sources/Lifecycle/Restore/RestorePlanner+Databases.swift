@@ -4,11 +4,11 @@ internal import SystemIO
 
 /// Finds the databases of which a restore changes something where something of them is.
 extension RestorePlanner {
-  private static let companions = [DatabaseMember.log, .journal].map(\.suffix)
+  static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
   /// What of a folder's files may be of databases.
-  private struct FolderFiles {
+  struct FolderFiles {
     let folder: Int
     /// The entries of the snapshot by their names.
     let entries: [ByteString: Int]
@@ -122,7 +122,7 @@ extension RestorePlanner {
     return found
   }
 
-  private mutating func isFile(
+  mutating func isFile(
     _ name: ByteString, in folder: Int
   ) throws(SystemError) -> Bool {
     try present?.ascend(to: Int(plan.tree.entries[folder].depth))
@@ -134,7 +134,7 @@ extension RestorePlanner {
 
   /// Whether what is there under a name begins as a database does; where nothing is there, or it cannot
   /// be read, it may be one.
-  private mutating func mayBeDatabase(_ name: ByteString, in folder: Int) -> Bool {
+  mutating func mayBeDatabase(_ name: ByteString, in folder: Int) -> Bool {
     guard (try? isFile(name, in: folder)) == true else { return true }
     let hasMagic = try? present?.withFolder { folder in
       try DatabaseUnit.hasMagic(folder.fileUntouched(name))
@@ -177,104 +177,10 @@ extension RestorePlanner {
         members: written, entry: written.contains(number) ? number : nil, strays: strays))
     self.strays.formUnion(plan.databases.last?.children ?? [])
   }
-
-  private mutating func block(_ number: Int, _ remark: String) {
-    plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: remark))
-  }
-
-  /// What cannot come leaves its log and its journal behind.
-  private mutating func leaveCompanions(of blocked: [ByteString], _ files: FolderFiles) {
-    for name in blocked {
-      for number in Self.companions.compactMap({ files.entries[name.followed(by: $0)] })
-      where plan.tree.entries[number].action.isWritten {
-        leave(number)
-        block(number, "it belongs to '\(name)', which cannot be restored")
-      }
-    }
-  }
-
-  /// A log or a journal does not come to a database that is there and that the snapshot does not hold,
-  /// or that does not come back.
-  private mutating func leaveLoneCompanions(_ files: FolderFiles) {
-    let companions = files.entries.filter { $0.key.databaseOfCompanion != nil }
-    for (name, number) in companions.sorted(by: { $0.key < $1.key })
-    where plan.tree.entries[number].action.isWritten {
-      guard let database = name.databaseOfCompanion, files.entries[database] == nil,
-        !files.blocked.contains(database), files.there?.contains(database) != false
-      else { continue }
-      leaveAlone(number, named: name, in: files.folder)
-    }
-  }
-
-  /// Leaves a log or a journal that would come to a database that is there and stays.
-  mutating func leaveAlone(_ number: Int, named name: ByteString, in folder: Int) {
-    guard let (database, member) = DatabaseMember.owner(of: name), member != .sharedMemory,
-      (try? isFile(database, in: folder)) ?? true,
-      member == .log || mayBeDatabase(database, in: folder)
-    else { return }
-    leave(number)
-    block(number, "'\(database)' is there and does not come back with it")
-  }
-
-  /// Takes an entry out of what is written, with the later names of it.
-  private mutating func leave(_ number: Int) {
-    let entry = plan.tree.entries[number]
-    guard entry.action.isWritten else { return }
-    var totals = RestoreTotals()
-    totals.count(entry.kind, size: entry.size)
-    if entry.action == .create {
-      plan.creates.subtract(totals)
-    } else {
-      plan.replaces.subtract(totals)
-      plan.leaves.add(totals)
-    }
-    plan.tree.update(number) { $0.action = .leave }
-    keepFolder(inPlaceOf: number)
-    // Only what has further names has details that say so.
-    guard entry.detail != nil, let group = leaders.first(where: { $0.value.number == number })?.key
-    else { return }
-    // Those that come yet have the content themselves.
-    leaders[group] = nil
-    for other in plan.tree.entries.indices.dropFirst(number + 1)
-    where plan.tree.leader(other) == number && plan.tree.entries[other].action.isWritten {
-      leave(other)
-      // One in a folder that was settled before may be of a unit there.
-      dissolve(unitOf: other)
-      block(other, "it is another name of '\(plan.tree.name(number))', which stays")
-    }
-  }
-}
-
-extension RestorePlanner {
-  /// What was to give way to an entry that does not come stays, with all that is in it.
-  private mutating func keepFolder(inPlaceOf number: Int) {
-    guard plan.tree.entries[number].changesKind,
-      let index = plan.deletions.firstIndex(where: { $0.replacement == number })
-    else { return }
-    plan.deletes.subtract(plan.deletions.remove(at: index).totals)
-  }
-
-  /// A database of which a file does not come is left as it is.
-  private mutating func dissolve(unitOf number: Int) {
-    guard let unit = plan.databases.firstIndex(where: { $0.members.contains(number) }) else {
-      return
-    }
-    let database = plan.databases.remove(at: unit)
-    let others = Set(database.children)
-    strays.subtract(others)
-    for index in plan.deletions.indices.reversed()
-    where others.contains(plan.deletions[index].child) {
-      plan.deletes.subtract(plan.deletions.remove(at: index).totals)
-    }
-    for member in database.members where plan.tree.entries[member].action.isWritten {
-      leave(member)
-      block(member, PlannedDatabase.brokenReason)
-    }
-  }
 }
 
 extension ByteString {
-  fileprivate func followed(by suffix: [UInt8]) -> ByteString { ByteString(bytes + suffix) }
+  func followed(by suffix: [UInt8]) -> ByteString { ByteString(bytes + suffix) }
 
   /// Whether it is the name of a database's index of its log, which is of no use to anybody else.
   var isSharedMemory: Bool { bytes.suffix(4).elementsEqual(DatabaseMember.sharedMemory.suffix) }
