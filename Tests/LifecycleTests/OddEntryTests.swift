@@ -249,4 +249,41 @@ import Testing
     #expect(try rig.records("tree").count == 201)
     try expectBack("a deep path")
   }
+
+  /// Folders that no snapshot can hold are named, and all others come back: by how deep they lie, and by
+  /// how long their paths are.
+  @Test(arguments: [(1, 4_100, 4_093), (250, 300, 260)])
+  func whatLiesTooDeepIsNamed(_ length: Int, _ levels: Int, _ held: Int) throws {
+    var folder = try tree()
+    let name = ByteString([UInt8](repeating: UInt8(ascii: "d"), count: length))
+    for level in 1...levels {
+      folder = try folder.makeFolder(name)
+      if level > held - 10 { try folder.create("f").write([1]) }
+    }
+    let report = try rig.backup()
+    let unreadable = report.unreadable.map(\.path)
+    // The path has the two folders above the tree, too.
+    #expect(unreadable.map(\.components.count) == [held + 3])
+    #expect(report.unreadable.first?.remark.contains("no snapshot can hold it") == true)
+    let back = try rig.restore(report)
+    #expect(back.isComplete && back.restored.files == 10)
+    let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
+    let checked = try check.run { _ in }
+    #expect(checked.damaged == 0)
+  }
+
+  /// What is mounted in the tree is not entered: the snapshot has the folder, empty, and says so.
+  @Test func aMountedVolumeIsNotEntered() throws {
+    try rig.folder.write("near", at: "tree/near")
+    guard try Mount.isPermitted() else { return }
+    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
+    try rig.folder.write("far", at: "tree/disk/far/file")
+    let report = try rig.backup()
+    #expect(report.snapshot?.snapshot.mounts == ["folders/tree/disk"])
+    let back = try rig.restore(report)
+    #expect(back.isComplete)
+    #expect(try rig.records("back").keys.sorted() == ["disk", "near"])
+    #expect(try rig.names("back/disk").isEmpty)
+    withExtendedLifetime(mount) {}
+  }
 }

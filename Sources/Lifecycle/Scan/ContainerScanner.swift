@@ -19,6 +19,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var classifier: Classifier
   let options: ScanOptions
   private var marks: MarkReader
+  private var bounds: ScanBounds
   /// Which marks earlier scans found, where that is known.
   var memory: MarkMemory?
   /// How often the classifier has forgotten its states.
@@ -39,6 +40,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     classifier = Classifier(policy, scanStart: start.seconds)
     scan = ContainerScan(first)
     marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
+    bounds = ScanBounds(first)
     self.options = options
   }
 
@@ -63,6 +65,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Gets ready for a container, or for a part of one.
   mutating func prepare(_ container: Container) {
     scan = ContainerScan(container)
+    bounds = ScanBounds(container)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
 
@@ -107,6 +110,10 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let entry = batch.entries[number]
       guard isWanted(entry, bytes, state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
+      if entry.status.kind == .directory, let fault = bounds.fault(of: entry, in: folder) {
+        miss(entry, bytes, above, folder, fault)
+        continue
+      }
       let policy = classify(entry, bytes, above, folder)
       let index = add(entry, bytes, state, policy, folder)
       guard entry.status.kind == .directory else { continue }
@@ -119,6 +126,19 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
           number, with: State(folder: index, policy: policy, generation: generation))
       }
     }
+  }
+
+  /// Names a folder that no snapshot can hold, where it may have anything that is kept.
+  private mutating func miss(
+    _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
+    _ folder: borrowing WalkFolder, _ fault: String
+  ) {
+    let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
+    guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
+      return
+    }
+    let path = folder.relativePath.appending(ByteString(bytes[entry.nameRange]))
+    scan.unreadable.append(PathRemark(path: path, remark: fault))
   }
 
   mutating func failed(_ problem: WalkProblem, state: State) {

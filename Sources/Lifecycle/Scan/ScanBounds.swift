@@ -1,0 +1,27 @@
+internal import ArchiveStore
+internal import SandboxModel
+internal import SystemIO
+
+/// How deep folders of a container may lie, and how long their paths may be, so that a snapshot can hold
+/// what is in them (docs/repository-format.md, "Limits").
+struct ScanBounds {
+  private let depth: Int
+  private let bytes: Int
+
+  init(_ container: Container) {
+    let prefix = container.logicalPrefix
+    // The snapshot's root is one of the folders.
+    depth = FormatLimit.depth - 1 - prefix.components.count
+    // With room for a slash and the longest name.
+    bytes = FormatLimit.path - prefix.count - 2 - Int(UInt8.max)
+  }
+
+  /// Why no snapshot can hold a folder with all that may be in it; nothing where one can.
+  func fault(of entry: WalkBatch.Entry, in folder: borrowing WalkFolder) -> String? {
+    if folder.depth >= depth {
+      return "no snapshot can hold it: it lies in more than \(depth) folders"
+    }
+    let count = folder.relativePath.count + 1 + entry.nameRange.count
+    return count > bytes ? "no snapshot can hold it: its path has more than \(bytes) bytes" : nil
+  }
+}
