@@ -123,8 +123,10 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
 
   // MARK: - Index, contents
 
-  private static func twoFiles() -> ForgedRepository {
+  private static func twoFiles(behind filler: Int = 0) -> ForgedRepository {
     forge { forged in
+      // So much that the file's blob is in the second frame.
+      if filler > 0 { forged.add([UInt8](repeating: 7, count: filler), kind: 0) }
       forged.add(other, kind: 0)
       return [ForgedEntry.file(bytes("evil"), other)]
     }
@@ -132,11 +134,11 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
 
   /// The index's entry of the file's only blob.
   private static func place(
-    _ name: String, _ refusers: Set<String>, _ words: [String],
+    _ name: String, _ refusers: Set<String>, _ words: [String], behind filler: Int = 0,
     _ change: @escaping @Sendable (inout ForgedRepository.Entry) -> Void
   ) -> HostileRow {
     HostileRow(testDescription: "an index that lies of \(name)", refusers: refusers, words: words) {
-      var forged = twoFiles()
+      var forged = twoFiles(behind: filler)
       forged.changeIndex = { index in
         for number in index.entries.indices
         where index.entries[number].digest == Blake2b.hash(other) {
@@ -152,6 +154,9 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
     place("a length", dataReaders.union(["check"]), ["evil"]) { $0.length -= 1 },
     place("a kind", dataReaders.union(["check"]), ["evil"]) { $0.kind = 1 },
     place("a pack", dataReaders, ["evil"]) { $0.pack = 1 },
+    place("a frame that is there", dataReaders, ["evil"], behind: 300_000) {
+      $0.frame = $0.frame == 0 ? 1 : 0
+    },
   ]
 
   private static func index(

@@ -138,6 +138,36 @@ import Testing
         #expect(try hostile.cli.folder.read(place) == bytes)
       }
       #expect(without.peakMebibytes < Hostile.memoryBound)
+      try expectNothingWrongWithoutIndex(hostile)
+    }
+  }
+
+  /// With the index gone ours believes the contents as little: what is not as its hash says is named, and
+  /// neither restored nor put into a new index.
+  private func expectNothingWrongWithoutIndex(_ hostile: Hostile) throws {
+    let index = try Folder.open(path: hostile.cli.folder.path("repo/index"))
+    for name in try index.names() { try index.remove(name) }
+    for (round, line) in ["restore latest --to", "repair index", "restore latest --to"].enumerated()
+    {
+      let place = ByteString("lost-\(round)")
+      let isRestore = line.hasPrefix("restore")
+      let run = try hostile.ours(isRestore ? "\(line) \(place)" : line)
+      #expect(run.peakMebibytes < Hostile.memoryBound)
+      // A mistake of the program would end it by a signal.
+      #expect(run.code < 128, "\(line): \(run.errors)")
+      guard isRestore else { continue }
+      var isWhole = true
+      for (name, bytes) in [("good", Self.good), ("other", Self.other)] {
+        let file = place.appending(ByteString(name))
+        if try hostile.cli.folder.folder.statusIfPresent(place) == nil
+          || hostile.cli.folder.folder.folder(place).statusIfPresent(ByteString(name)) == nil
+        {
+          isWhole = false
+        } else {
+          #expect(try hostile.cli.folder.read(file) == bytes)
+        }
+      }
+      #expect(isWhole == (run.code == 0), "\(line): \(run.code) \(run.errors)")
     }
   }
 
