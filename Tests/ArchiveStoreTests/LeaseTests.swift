@@ -1,6 +1,8 @@
 import Codecs
 import Foundation
+import Synchronization
 import SystemIO
+import TestSupport
 import Testing
 
 @testable import ArchiveStore
@@ -29,6 +31,21 @@ import Testing
     #expect(try storage.list(lease) == ["alive"])
     session.abandon()
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  /// It tells that it is alive each minute, however often it is asked to.
+  @Test func aLeaseIsTouchedEachMinute() throws {
+    let clock = Atomic<Int>(1_000)
+    let watched = WatchedStorage(storage)
+    let lease = try Lease(watched, clock: { Double(clock.load(ordering: .relaxed)) })
+    let touches = { watched.state.withLock { $0.events.count { $0.hasPrefix("touch") } } }
+    #expect(touches() == 1)
+    for second in 1_001...1_200 {
+      clock.store(second, ordering: .relaxed)
+      for _ in 1...3 { try lease.keepAlive() }
+      #expect(touches() == 1 + (second - 1_000) / 60, "\(second)")
+    }
+    lease.release()
   }
 
   @Test func aSessionThatIsDroppedReleasesItsLease() throws {

@@ -10,6 +10,7 @@ final class Lease: Sendable {
   let storage: any Storage
   let path: ObjectPath
   private let state: Mutex<State>
+  private let clock: @Sendable () -> Double
 
   private struct State {
     var lastTouch: Double
@@ -23,11 +24,16 @@ final class Lease: Sendable {
   static let patience = 3600.0
 
   /// Takes a lease.
-  init(_ storage: any Storage) throws(StoreError) {
+  ///
+  /// - Parameter clock: seconds since any moment, which never go back.
+  init(
+    _ storage: any Storage, clock: @escaping @Sendable () -> Double = Host.monotonicSeconds
+  ) throws(StoreError) {
+    self.clock = clock
     let name = ByteString(Host.randomHex(bytes: 16))
     self.storage = storage
     path = RepositoryLayout.leases.appending(name)
-    state = Mutex(State(lastTouch: Host.monotonicSeconds()))
+    state = Mutex(State(lastTouch: clock()))
     try storage.makeFolders([name], in: RepositoryLayout.leases)
     try touchAlive()
   }
@@ -36,7 +42,7 @@ final class Lease: Sendable {
 
   /// Tells that work goes on, if the last time is a minute ago. Cheap: to be called often.
   func keepAlive() throws(StoreError) {
-    let now = Host.monotonicSeconds()
+    let now = clock()
     let isDue = state.withLock { state in
       guard now - state.lastTouch >= Self.touchInterval else { return false }
       state.lastTouch = now
