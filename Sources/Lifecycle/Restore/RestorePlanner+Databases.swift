@@ -50,9 +50,7 @@ extension RestorePlanner {
 
   /// The same for a database that comes by itself: its log and its journal come with it, and what
   /// lies beside its place and is another one's goes away.
-  mutating func settleDatabase(
-    _ number: Int, of entry: TreeEntry, in folder: Int
-  ) throws {
+  mutating func settleDatabase(_ number: Int, in folder: Int) throws {
     let name = plan.tree.name(number)
     var entries = [name: number]
     var blocked: Set<ByteString> = []

@@ -68,6 +68,7 @@ extension RestorePlanner {
       block(other, "it is another name of '\(plan.tree.name(number))', which stays")
     }
   }
+
   /// What was to give way to an entry that does not come stays, with all that is in it.
   private mutating func keepFolder(inPlaceOf number: Int) {
     guard plan.tree.entries[number].changesKind,

@@ -115,7 +115,7 @@ struct RestorePlanner: ~Copyable {
       let above = addRoot(TreeEntry(name: "", node: .directory(tree)), hasMetadata: false)
       let number = try add(entry, named: plan.place.name ?? entry.name, in: above)
       if let number, entry.node.kind == .file {
-        try settleDatabase(number, of: entry, in: above)
+        try settleDatabase(number, in: above)
         leaveAlone(number, named: plan.tree.name(number), in: above)
       }
     }

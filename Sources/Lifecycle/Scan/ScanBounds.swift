@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// How deep folders of a container may lie, and how long their paths may be, so that a snapshot can hold
-/// what is in them (docs/repository-format.md, "Limits").
+/// what is in them (docs/repository-format.md, "What a reader refuses").
 struct ScanBounds {
   private let depth: Int
   private let bytes: Int
