@@ -36,17 +36,37 @@ import Testing
   /// Threads that never meet make one pack.
   @Test func framesOneAfterAnotherComeIntoOnePack() throws {
     let rig = try Rig()
-    let lanes = PackLanes(rig.packs, rig.known, workers: 8)
+    let lanes = PackLanes(rig.packs, rig.known, workers: 8, alone: 0)
     let before = rig.opened
     for number in 0..<10 { try lanes.append(rig.frame(number)) }
     #expect(rig.opened == before + 1)
     #expect(lanes.ways.map { $0.takeOpen() != nil } == [true, false, false, false])
   }
 
+  /// Threads that meet make one pack all the same, as long as there is little.
+  @Test func littleIsOnePackWhateverTheThreads() throws {
+    let rig = try Rig()
+    // Whoever writes is slow, so that the others find the pack busy.
+    rig.storage.state.withLock { state in
+      state.action = { event in if event.hasPrefix("append") { sleepShortly() } }
+    }
+    let lanes = PackLanes(rig.packs, rig.known, workers: 4, alone: 4_000)
+    let before = rig.opened
+    func appendFromFourThreads() throws {
+      let threads = try Workers(count: 4, capacity: 4, name: "test")
+      for number in 0..<40 { threads.submit { try? lanes.append(rig.frame(number)) } }
+      threads.finish()
+    }
+    try appendFromFourThreads()
+    #expect(rig.opened == before + 1)
+    try appendFromFourThreads()
+    #expect(rig.opened == before + 2)
+  }
+
   /// While a frame is being written into a pack, another thread's frame does not wait for it.
   @Test func aBusyPackKeepsNobodyWaiting() throws {
     let rig = try Rig()
-    let lanes = PackLanes(rig.packs, rig.known, workers: 2)
+    let lanes = PackLanes(rig.packs, rig.known, workers: 2, alone: 0)
     let isInside = Atomic<Bool>(false)
     let mayGoOn = Atomic<Bool>(false)
     rig.storage.state.withLock { state in

@@ -4,11 +4,12 @@ internal import Synchronization
 /// The ways of frames of contents into packs, for all threads: while one thread writes a frame into a
 /// pack, the others have packs of their own.
 ///
-/// At first a frame takes the first way that is free. So a run that stores little, or seldom at the
-/// same time, makes one pack as if there were one way; and where all are busy a thread waits. Once the
-/// run has filled a pack, and if the processor has lanes, there are more ways, whatever the workers:
-/// packs that grow alike are hashed together. They must not all be full at once, or all threads would
-/// wait for the disk; so the first pack of each way is of another size.
+/// The first frames all take the first way, waiting for each other, so that a run which stores little
+/// makes one pack, whatever its threads. From then on a frame takes the first way that is free; where
+/// all are busy a thread waits. Once the run has filled a pack, and if the processor has lanes, there
+/// are more ways, whatever the workers: packs that grow alike are hashed together. They must not all be
+/// full at once, or all threads would wait for the disk; so the first pack of each way is of another
+/// size.
 final class PackLanes: Sendable {
   /// All ways there can be.
   let all: [PackLane]
@@ -16,7 +17,10 @@ final class PackLanes: Sendable {
   private let atFirst: Int
   private let packs: RunPacks
   private let target: Int
+  private let alone: Int
   private let hashes: [PackHashes]
+  /// Bytes of frames that have come so far.
+  private let placed = Atomic<Int>(0)
   private let isSharing = Atomic<Bool>(false)
   private let isShared = Atomic<Bool>(false)
 
@@ -30,12 +34,14 @@ final class PackLanes: Sendable {
   }
 
   /// One way for each two workers, at least two for several: of the time that content takes which
-  /// does not compress, about a third goes into the pack's hash and its file.
+  /// does not compress, about a third goes into the pack's hash and its file. The first `alone` bytes
+  /// of frames take the first way, a quarter of a pack unless told: one pack less is worth more than
+  /// the time that threads wait for each other until then.
   init(
     _ packs: RunPacks, _ known: KnownBlobs, workers: Int, target: Int = PackWriter.target,
-    hashes makeHashes: (() -> PackHashes)? = usualHashes
+    alone: Int? = nil, hashes makeHashes: (() -> PackHashes)? = usualHashes
   ) {
-    (self.packs, self.target) = (packs, target)
+    (self.packs, self.target, self.alone) = (packs, target, alone ?? target / 4)
     atFirst = min(workers, max(2, (workers + 1) / 2))
     let groups = (atFirst + Self.together - 1) / Self.together
     hashes = makeHashes.map { make in (0..<groups).map { _ in make() } } ?? []
@@ -51,6 +57,8 @@ final class PackLanes: Sendable {
   }
 
   private func put(_ frame: PackFrame) throws(StoreError) -> [PackWriter] {
+    let before = placed.add(frame.stored.count, ordering: .relaxed).oldValue
+    if before < alone { return try all[0].put(frame) }
     let ways = ways
     for way in ways { if let full = try way.putIfFree(frame) { return full } }
     return try ways[0].put(frame)
