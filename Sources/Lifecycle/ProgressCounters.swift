@@ -7,6 +7,7 @@ public final class ProgressCounters: Sendable {
   private let bytesToDo = Atomic<UInt64>(0)
   private let filesDone = Atomic<Int>(0)
   private let bytesDone = Atomic<UInt64>(0)
+  private let bytesResumed = Atomic<UInt64>(0)
   private let opened = Atomic<Int>(0)
   private let problems = Atomic<Int>(0)
   private let inHand = Mutex<ByteString>("")
@@ -19,6 +20,7 @@ public final class ProgressCounters: Sendable {
     ProgressState(
       filesToDo: filesToDo.load(ordering: .relaxed), bytesToDo: bytesToDo.load(ordering: .relaxed),
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
+      bytesResumed: bytesResumed.load(ordering: .relaxed),
       opened: opened.load(ordering: .relaxed), problems: problems.load(ordering: .relaxed),
       inHand: inHand.withLock { $0 })
   }
@@ -34,6 +36,12 @@ public final class ProgressCounters: Sendable {
 
   /// Counts bytes that are done.
   public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
+
+  /// Counts bytes that need not be read, as an interrupted run has read and stored them.
+  public func didResume(bytes: UInt64) {
+    didHandle(bytes: bytes)
+    bytesResumed.wrappingAdd(bytes, ordering: .relaxed)
+  }
 
   /// Counts files that are done.
   public func didHandle(files: Int) { filesDone.add(files, ordering: .relaxed) }
@@ -53,6 +61,8 @@ public struct ProgressState: Sendable, Hashable {
   /// What is done of it. A file that changes while it is read counts each time.
   public var filesDone = 0
   public var bytesDone: UInt64 = 0
+  /// Bytes of these that an interrupted run had read already of files that it did not finish.
+  public var bytesResumed: UInt64 = 0
   /// Files of the source that were opened.
   public var opened = 0
   /// What went wrong so far.
@@ -63,12 +73,13 @@ public struct ProgressState: Sendable, Hashable {
   /// Makes progress of its parts.
   public init(
     filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
-    opened: Int = 0, problems: Int = 0, inHand: ByteString = ""
+    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, inHand: ByteString = ""
   ) {
     self.filesToDo = filesToDo
     self.bytesToDo = bytesToDo
     self.filesDone = filesDone
     self.bytesDone = bytesDone
+    self.bytesResumed = bytesResumed
     self.opened = opened
     self.problems = problems
     self.inHand = inHand

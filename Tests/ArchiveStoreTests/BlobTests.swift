@@ -97,7 +97,7 @@ import Testing
     take(isLast: false)
     #expect(places.isEmpty)
     take(isLast: true)
-    cutter.skip(hole: (1 << 20) + 24)
+    cutter.skip(.hole(length: (1 << 20) + 24))
     cutter.append(data.span)
     take(isLast: true)
     #expect(places[0] == 0)

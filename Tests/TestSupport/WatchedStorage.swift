@@ -18,6 +18,8 @@ public final class WatchedStorage: Storage {
     public var failing: Int?
     /// Whether all calls after that one fail, too.
     public var staysBroken = false
+    /// What the volume has room for, where that is not to be asked.
+    public var space: VolumeSpace?
     /// Is told of each call before it is made.
     public var action: (@Sendable (String) -> Void)?
   }
@@ -120,7 +122,10 @@ public final class WatchedStorage: Storage {
   }
 
   public func space() throws(StoreError) -> VolumeSpace? {
-    try call("space") { () throws(StoreError) in try inner.space() }
+    try call("space") { () throws(StoreError) in
+      if let space = state.withLock(\.space) { return space }
+      return try inner.space()
+    }
   }
 }
 

@@ -30,6 +30,7 @@ enum StateSeeds {
       seeds.append(("state-record", record))
     }
     seeds.append(("state-record", entries(0..<4)))
+    seeds.append(("state-record", Array(pieces(0..<3).dropFirst(ReadFile.size))))
     seeds.append(("state-record", Array(put(place, into: bytes).prefix(StateHead.size))))
     return seeds
   }
@@ -48,9 +49,13 @@ enum StateSeeds {
 
   private static func interrupted() -> [UInt8] {
     var bytes = StateHead(key, program: "sandboxctl").encoded()
-    for container in ["apps/org.example.a/data", "folders/a"] {
-      var batch = FolderKey(container: ByteString(container)).digest.bytes
-      batch += entries(0..<5)
+    let keys = ["apps/org.example.a/data", "folders/a"].map {
+      FolderKey(container: ByteString($0))
+    }
+    for (key, content) in [
+      (keys[0], entries(0..<5)), (keys[1], entries(0..<5)), (keys[1].file("large"), pieces(0..<5)),
+    ] {
+      let batch = key.digest.bytes + content
       LittleEndian.append(UInt32(batch.count), to: &bytes)
       LittleEndian.append(Blake2b.hash(batch).leadingWord, to: &bytes)
       bytes += batch
@@ -95,6 +100,17 @@ enum StateSeeds {
       _ = EntryLayout.append(
         name(number).span, status(number), isSettled: number % 2 == 0, encoded(number), nil,
         to: &bytes)
+    }
+    return bytes
+  }
+
+  /// A large file, and pieces of it.
+  private static func pieces(_ numbers: Range<Int>) -> [UInt8] {
+    var bytes = ReadFile(status(1_000_000)).bytes
+    for number in numbers {
+      ReadPiece(
+        offset: UInt64(number) << 20, length: 1 << 20, digest: Blake2b.hash([UInt8(number)])
+      ).append(to: &bytes)
     }
     return bytes
   }

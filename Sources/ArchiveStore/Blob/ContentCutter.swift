@@ -104,8 +104,15 @@ struct ContentCutter {
     return cut
   }
 
-  /// Goes on behind a hole; the run before it is given.
-  mutating func skip(hole length: UInt64) { offset += length }
+  /// Goes on behind a hole, or behind a piece that was cut earlier; all before it is given.
+  mutating func skip(_ piece: Piece) {
+    offset += piece.length
+    switch piece {
+    case .hole: isLongRun = false
+    // What follows in the run is cut as if the piece had come.
+    case .blob: isLongRun = true
+    }
+  }
 
   /// Lets go of the window's first bytes, which are of pieces that were given.
   mutating func drop(first count: Int) {

@@ -1,4 +1,4 @@
-internal import Codecs
+public import Codecs
 internal import SystemIO
 
 /// Takes the bytes and holes of one file in order; made by `ContentWriter.storeFile`.
@@ -16,6 +16,8 @@ public final class FileWriter {
   private var pending = PendingMember()
   /// Whether the file can still become one member at its own path.
   private var isWhole = true
+  /// Is told each piece that gets its name: where in the file it begins, and its bytes.
+  public var onPiece: ((_ offset: UInt64, _ length: Int, _ digest: Digest) -> Void)?
 
   /// A file that is larger is stored in parts.
   static let wholeLimit = 8 << 20
@@ -42,7 +44,7 @@ public final class FileWriter {
     isWhole = (hints.size ?? 0) <= UInt64(Self.wholeLimit)
   }
 
-  func end() { writer = nil }
+  func end() { (writer, onPiece) = (nil, nil) }
 
   /// How many bytes it holds now.
   var heldBytes: Int { cutter.window.count }
@@ -79,11 +81,26 @@ public final class FileWriter {
   public func appendHole(length: UInt64) throws(StoreError) {
     let writer = try open()
     if length == 0 { return }
+    try skip(.hole(length: length), writer)
+  }
+
+  /// Takes the next piece by its name, which an earlier run gave to the same bytes at the same place,
+  /// without them; false, and nothing taken, where it is not stored.
+  public func append(stored digest: Digest, length: Int) throws(StoreError) -> Bool {
+    let writer = try open()
+    guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
+    writer.session.known.countKnown(length: length)
+    try skip(.blob(digest, length: UInt64(length)), writer)
+    return true
+  }
+
+  /// Takes a piece of which no bytes come, behind all that have come.
+  private func skip(_ piece: Piece, _ writer: ContentWriter) throws(StoreError) {
     try takePieces(isLast: true)
-    cutter.skip(hole: length)
+    cutter.skip(piece)
     isWhole = false
     try flush(writer)
-    try add(.hole(length: length), writer)
+    try add(piece, writer)
   }
 
   /// Gives the content when all bytes have come.
@@ -145,6 +162,7 @@ public final class FileWriter {
     let length = cut.place.count
     let id = BlobID(kind: .data, digest: digest)
     try add(.blob(digest, length: UInt64(length)), writer)
+    onPiece?(cut.offset, length, digest)
     let isRepeat = pending.contains(id)
     if isRepeat {
       writer.session.known.countKnown(length: length)

@@ -69,7 +69,14 @@ public struct BackupOperation {
     }
     let known = trees.map { TreeComparison.make($0, among: trees, state, links, contents) }
     links.lead(trees, known)
-    try checkSpace(SpaceCheck(trees, known, links), state, earlier.stored)
+    let space = SpaceCheck(trees, known, links) { tree, known, index in
+      guard let key = known.folders[tree.scan.entries[index].parent]?.key else { return 0 }
+      let file = key.file(tree.scan.name(index))
+      return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
+        session.contains(BlobID(kind: .data, digest: digest))
+      }
+    }
+    try checkSpace(space, state, earlier.stored)
     return BackupRun(trees, known, links, session, state, request)
   }
 

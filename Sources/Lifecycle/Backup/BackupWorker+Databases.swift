@@ -82,7 +82,7 @@ extension BackupWorker {
     let path = folder.path.appending(reader.name)
     run.request.counters.begin(path)
     run.request.counters.didOpen()
-    let content = try known(reader, files, folder) ?? store(reader, path)
+    let content = try known(reader, files, folder) ?? store(reader, path, of: folder, at: time)
     let metadata = try readMetadata(reader.attributes, path) { () throws(SystemError) in
       try reader.flags()
     }
@@ -106,19 +106,21 @@ extension BackupWorker {
     return content
   }
 
-  private borrowing func store(_ reader: MemberReader, _ path: ByteString) throws -> Content {
-    let hints = FileHints(
-      size: reader.status.size, isDatabase: reader.member == .database,
-      permissions: reader.status.permissions, modified: reader.status.modified)
-    return try writer.storeFile(logicalPath: path, hints: hints) { content in
+  private borrowing func store(
+    _ reader: MemberReader, _ path: ByteString, of folder: FolderInHand, at time: Timestamp
+  ) throws -> Content {
+    let file = LargeFile(
+      path: path, key: folder.facts.key.file(reader.name), status: reader.status,
+      hints: FileHints(reader.status, isDatabase: reader.member == .database),
+      isSettled: ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
+    return try store(file) { content in
       try reader.takePieces(
         take: { range in
-          let count = try content.append { try reader.read(range, appendingTo: &$0) }
-          run.request.counters.didHandle(bytes: UInt64(count))
+          let count = try content.take(range) { try reader.read($0, appendingTo: &$1) }
           try run.requireGoingOn()
           try run.checkpointIfDue()
           return count
-        }, hole: { try content.appendHole(length: $0) })
+        }, hole: { try content.takeHole($0) })
     }
   }
 

@@ -106,7 +106,7 @@ extension BackupWorker {
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
-    let (content, status, stoodStill) = try readUntilStill(file, path, mode)
+    let (content, status, stoodStill) = try readUntilStill(file, path, of: folder, mode)
     if !stoodStill {
       run.note {
         $0.warn(path, "it changed each time it was read, and is stored as it was read last")
@@ -132,25 +132,26 @@ extension BackupWorker {
 
   /// Stores or holds a file's content; reads it again when it changed meanwhile.
   private borrowing func readUntilStill(
-    _ file: borrowing Descriptor, _ path: ByteString, _ mode: ReadMode
+    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ mode: ReadMode
   ) throws -> (content: ReadContent, status: FileStatus, stoodStill: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {
-      let content = try read(file, path, before, mode)
+      let content = try read(file, path, of: folder, before, mode)
       let after = try file.status()
       if before.isSameContent(as: after) { return (content, after, true) }
       before = after
     }
-    let content = try read(file, path, before, mode)
+    let content = try read(file, path, of: folder, before, mode)
     let after = try file.status()
     return (content, after, before.isSameContent(as: after))
   }
 
   private borrowing func read(
-    _ file: borrowing Descriptor, _ path: ByteString, _ status: FileStatus, _ mode: ReadMode
+    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ status: FileStatus, _ mode: ReadMode
   ) throws -> ReadContent {
-    let hints = FileHints(status)
     let mayHaveHoles = status.allocated < status.size
     if !mayHaveHoles, mode == .holding, HeldFiles.sizes ~= status.size {
       let place = try held.read(Int(status.size), of: file)
@@ -158,23 +159,9 @@ extension BackupWorker {
       return .held(place)
     }
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
-      return .stored(try readWhole(file, path, hints, mode))
+      return .stored(try readWhole(file, path, FileHints(status), mode))
     }
-    let extents =
-      mayHaveHoles
-      ? try file.extents(size: status.size)
-      : [Extent(offset: 0, length: status.size, isHole: false)]
-    let content = try writer.storeFile(logicalPath: path, hints: hints) { content in
-      for extent in extents {
-        if extent.isHole {
-          try content.appendHole(length: extent.length)
-          run.request.counters.didHandle(bytes: extent.length)
-        } else if try !copy(extent, of: file, to: content, mode) {
-          return
-        }
-      }
-    }
-    return .stored(content)
+    return .stored(try readLarge(file, path, of: folder, status, mode))
   }
 
   private borrowing func readWhole(
@@ -184,29 +171,6 @@ extension BackupWorker {
       run.request.counters.didHandle(bytes: UInt64(bytes.count))
       return try writer.storeFile(logicalPath: path, bytes: bytes, hints: hints)
     }
-  }
-
-  /// Hands an extent's bytes on; false when the file ended before, having shrunk.
-  private borrowing func copy(
-    _ extent: Extent, of file: borrowing Descriptor, to content: FileWriter, _ mode: ReadMode
-  ) throws -> Bool {
-    var done: UInt64 = 0
-    while done < extent.length {
-      let wanted = min(extent.length - done, UInt64(ReadBuffer.size))
-      let offset = extent.offset + done
-      let count = try content.append(reading: { window in
-        let start = window.count
-        try file.read(count: Int(wanted), at: offset, appendingTo: &window)
-        if offset == 0 { try mode.check(window.span.extracting(start..<window.count)) }
-      })
-      run.request.counters.didHandle(bytes: UInt64(count))
-      if count < wanted { return false }
-      done += UInt64(count)
-      guard done < extent.length else { break }
-      try run.requireGoingOn()
-      try run.checkpointIfDue()
-    }
-    return true
   }
 
   // MARK: - Attributes and flags
@@ -245,8 +209,10 @@ extension BackupWorker {
 
 extension FileHints {
   /// What a file's status tells.
-  init(_ status: FileStatus) {
-    self.init(size: status.size, permissions: status.permissions, modified: status.modified)
+  init(_ status: FileStatus, isDatabase: Bool = false) {
+    self.init(
+      size: status.size, isDatabase: isDatabase, permissions: status.permissions,
+      modified: status.modified)
   }
 }
 

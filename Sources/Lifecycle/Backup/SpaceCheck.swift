@@ -9,7 +9,12 @@ struct SpaceCheck {
   private var classes: [DataClass: UInt64] = [:]
 
   /// Adds up what must be read.
-  init(_ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks) {
+  ///
+  /// - Parameter resumed: bytes of a large file that an interrupted run has stored already.
+  init(
+    _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks,
+    resumed: (KeptTree, KnownTree, Int) -> UInt64
+  ) {
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
       // The sum of an owner at once: a look into a table for each of a million files would show.
       var bytes: UInt64 = 0
@@ -19,7 +24,10 @@ struct SpaceCheck {
         && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
-        let stored = Self.stored(entry.status)
+        var stored = Self.stored(entry.status)
+        if entry.status.size >= LargeFile.least {
+          stored -= min(stored, resumed(tree, known, index))
+        }
         bytes += stored
         classes[entry.verdicts.keep.dataClass, default: 0] += stored
       }

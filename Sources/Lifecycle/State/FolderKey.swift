@@ -14,4 +14,10 @@ public struct FolderKey: Hashable, Sendable {
   public func folder(_ name: ByteString) -> FolderKey {
     FolderKey(Blake2b.hash(digest.bytes + name.bytes))
   }
+
+  /// The key of a file in this folder, of which the pieces are noted. No folder has it: a slash is in no
+  /// name.
+  public func file(_ name: ByteString) -> FolderKey {
+    FolderKey(Blake2b.hash(digest.bytes + name.bytes + [UInt8(ascii: "/")]))
+  }
 }

@@ -5,12 +5,14 @@ internal import SystemIO
 /// What a run that did not come to its end has read, and what this one reads: `<source>.partial`
 /// (docs/state-file.md, "Interrupted runs").
 ///
-/// A file of batches, each with its folder's key. A batch that is not whole ends it.
+/// A file of batches, each with its folder's key, or that of a large file. A batch that is not whole ends it.
 final class InterruptedRun: Sendable {
   private let file: RecordFile?
   /// The batches that were there when the run began.
   private let batches: [FolderKey: [RecordPlace]]
   private let made = Atomic<Int>(0)
+  /// The large files that threads have in hand.
+  private let inHand = Mutex<[ObjectIdentifier: PieceNotes]>([:])
 
   /// What is before a batch's entries: the folder's key.
   private static let headerSize = Digest.byteCount
@@ -28,8 +30,8 @@ final class InterruptedRun: Sendable {
     file = RecordFile(descriptor, end: end)
   }
 
-  /// The folders of which an earlier run left something.
-  var folders: some Sequence<FolderKey> { batches.keys }
+  /// The folders, and the large files, of which an earlier run left something.
+  var keys: some Sequence<FolderKey> { batches.keys }
 
   /// How many checkpoints this run has made.
   var checkpoints: Int { made.load(ordering: .relaxed) }
@@ -45,11 +47,11 @@ final class InterruptedRun: Sendable {
     }
   }
 
-  /// Appends a batch of entries in order.
-  func append(_ entries: [UInt8], in key: FolderKey) {
+  /// Appends a batch: entries in order, or a file with its pieces.
+  func append(_ content: [UInt8], in key: FolderKey) {
     guard let file else { return }
     var batch = key.digest.bytes
-    batch += entries
+    batch += content
     let place = RecordPlace(of: batch, at: 0)
     var framed: [UInt8] = []
     LittleEndian.append(place.length, to: &framed)
@@ -57,12 +59,45 @@ final class InterruptedRun: Sendable {
     _ = file.appendPlain(framed + batch)
   }
 
-  /// Makes all that was handed over durable.
+  /// Makes all that was handed over durable, and what was noted of large files.
   func checkpoint() throws(SystemError) {
     made.add(1, ordering: .relaxed)
+    for notes in inHand.withLock({ Array($0.values) }) { notes.flush() }
     try file?.flush()
     try file?.descriptor.sync()
   }
+
+  // MARK: - Large files
+
+  /// The batches of a large file's pieces.
+  func batches(of key: FolderKey) -> [RecordPlace] { batches[key] ?? [] }
+
+  /// A large file as it was, and pieces of it; nothing where a batch is of a folder.
+  func filePart(at place: RecordPlace) -> (file: ReadFile, pieces: [ReadPiece])? {
+    let start = Self.headerSize + ReadFile.size
+    guard let bytes = file?.read(place), bytes.count >= start else { return nil }
+    let span = bytes.span
+    let file = ReadFile(span.extracting(Self.headerSize..<start))
+    let pieces = ReadPiece.read(span.extracting(start..<span.count), ofSize: file.fileSize)
+    return pieces.map { (file, $0) }
+  }
+
+  /// Lets checkpoints take in what `body` notes of a file. When `body` throws, what it has noted is
+  /// handed over; else the file's entry says all.
+  func noting<Result>(
+    _ notes: PieceNotes, _ body: () throws -> Result
+  ) rethrows -> Result {
+    inHand.withLock { $0[ObjectIdentifier(notes)] = notes }
+    defer { inHand.withLock { $0[ObjectIdentifier(notes)] = nil } }
+    do {
+      return try body()
+    } catch {
+      notes.flush()
+      throw error
+    }
+  }
+
+  // MARK: - Opening
 
   /// Finds the batches of a file, up to the first that is not whole.
   private static func scan(

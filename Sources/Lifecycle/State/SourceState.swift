@@ -85,6 +85,20 @@ public final class SourceState: Sendable {
   /// Begins the notes of what is read of a folder, for the next run if this one is interrupted.
   public func makeNotes(_ key: FolderKey) -> ReadingNotes { ReadingNotes(interrupted, key) }
 
+  /// What interrupted runs read of a large file, where it is as `status` says.
+  public func pieces(of file: FolderKey, _ status: FileStatus) -> NotedPieces {
+    NotedPieces(interrupted, file, status)
+  }
+
+  /// Lets `body` note the pieces of a large file as it reads them, for the next run if this one is
+  /// interrupted in it.
+  public func notingPieces<Result>(
+    of file: FolderKey, _ status: FileStatus, _ body: (PieceNotes) throws -> Result
+  ) rethrows -> Result {
+    let notes = PieceNotes(interrupted, file, status)
+    return try interrupted.noting(notes) { try body(notes) }
+  }
+
   /// Makes the notes that were handed over durable: after the repository's own checkpoint.
   public func checkpoint() throws(SystemError) { try interrupted.checkpoint() }
 }

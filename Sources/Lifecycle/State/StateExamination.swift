@@ -14,8 +14,9 @@ public enum StateExamination {
     }
     if let file = try? Descriptor.inMemory(bytes) {
       let run = InterruptedRun(file)
-      for folder in run.folders {
-        for cursor in run.entries(of: folder) { count += look(cursor) }
+      for key in run.keys {
+        for cursor in run.entries(of: key) { count += look(cursor) }
+        count += run.batches(of: key).reduce(0) { $0 + (run.filePart(at: $1)?.pieces.count ?? 0) }
       }
     }
     return count
@@ -30,6 +31,7 @@ public enum StateExamination {
       if let page = EntryPage(bytes, from: FolderLayout.header) { count += look(page) }
     }
     if let page = EntryPage(bytes, from: 0) { count += look(page) }
+    count += ReadPiece.read(bytes.span, ofSize: .max)?.count ?? 0
     let containers = ContainerTable.read(bytes) ?? []
     for container in containers { look(container.entry) }
     return count + containers.count + (StateHead(bytes) == nil ? 0 : 1)

@@ -1,0 +1,89 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+/// A large file that is being read, and what tells its notes from others.
+struct LargeFile {
+  let path: ByteString
+  let key: FolderKey
+  let status: FileStatus
+  let hints: FileHints
+  /// Whether it has stood still long enough that what is read of it holds for the next run.
+  let isSettled: Bool
+
+  /// Smaller files are read again from their beginning: seconds, where a run is interrupted.
+  static let least: UInt64 = 16 << 20
+
+  /// Whether what is read of it is noted.
+  var isNoted: Bool { isSettled && status.size >= Self.least }
+}
+
+extension BackupWorker {
+  /// Stores a file that is not in memory as a whole, with its holes.
+  borrowing func readLarge(
+    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ status: FileStatus, _ mode: ReadMode
+  ) throws -> Content {
+    let start = try file.read(count: DatabaseHead.bytes.count, at: 0)
+    try mode.check(start.span)
+    let hints = FileHints(status, isDatabase: DatabaseHead.begins(start.span))
+    let large = LargeFile(
+      path: path, key: folder.facts.key.file(path.lastComponent ?? path), status: status,
+      hints: hints,
+      isSettled: ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+    let extents =
+      status.allocated < status.size
+      ? try file.extents(size: status.size)
+      : [Extent(offset: 0, length: status.size, isHole: false)]
+    return try store(large) { content in
+      for extent in extents {
+        if extent.isHole {
+          try content.takeHole(extent.length)
+        } else if try !copy(extent, of: file, to: &content) {
+          return
+        }
+      }
+    }
+  }
+
+  /// Hands an extent's bytes on; false when the file ended before, having shrunk.
+  private borrowing func copy(
+    _ extent: Extent, of file: borrowing Descriptor, to content: inout ResumedContent
+  ) throws -> Bool {
+    let end = extent.offset + extent.length
+    for start in stride(from: extent.offset, to: end, by: ReadBuffer.size) {
+      let range = start..<min(end, start + UInt64(ReadBuffer.size))
+      let count = try content.take(range) { part, window in
+        try file.read(count: part.count, at: part.lowerBound, appendingTo: &window)
+      }
+      if count < range.count { return false }
+      if range.upperBound == end { break }
+      try run.requireGoingOn()
+      try run.checkpointIfDue()
+    }
+    return true
+  }
+
+  /// Stores a file that is not in memory; `body` takes its bytes and holes in order. What an
+  /// interrupted run has read of it is not read again, and what this one reads is noted.
+  borrowing func store(
+    _ file: LargeFile, _ body: (inout ResumedContent) throws -> Void
+  ) throws -> Content {
+    guard file.isNoted else { return try store(file, nil, body) { _ in } }
+    let known = run.source.pieces(of: file.key, file.status)
+    return try run.source.notingPieces(of: file.key, file.status) { notes in
+      try store(file, known, body) { notes.add($0) }
+    }
+  }
+
+  private borrowing func store(
+    _ file: LargeFile, _ known: NotedPieces?, _ body: (inout ResumedContent) throws -> Void,
+    _ note: @escaping (ReadPiece) -> Void
+  ) throws -> Content {
+    try writer.storeFile(logicalPath: file.path, hints: file.hints) { content in
+      content.onPiece = { note(ReadPiece(offset: $0, length: $1, digest: $2)) }
+      var resumed = ResumedContent(content, known, run.request.counters)
+      try body(&resumed)
+    }
+  }
+}

@@ -1,0 +1,176 @@
+import ArchiveStore
+import Codecs
+import Lifecycle
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+/// A run that ends in the middle of a large file: the next one goes on there.
+@Suite struct LargeFileTests {
+  private static let size: UInt64 = 40 << 20
+  private static let portion: UInt64 = 1 << 20
+  /// What a thread holds of a file at most: it may be read again.
+  private static let held: UInt64 = 28 << 20
+
+  private let rig: Rig
+  private let bytes: [UInt8]
+
+  init() throws {
+    rig = try Rig(inMemory: true)
+    bytes = Seeded(91).someBytes(Int(Self.size))
+    try rig.folder.write(bytes, at: "tree/large")
+  }
+
+  /// Backs up until so many bytes are done, and is interrupted then.
+  @discardableResult private func interrupt(
+    after bytes: UInt64, _ change: (inout BackupRequest) -> Void = { _ in }
+  ) throws -> ProgressState {
+    let counters = ProgressCounters()
+    let error = #expect(throws: LifecycleError.self) {
+      try rig.backup(keeping: "cache") { request in
+        request.counters = counters
+        request.isStopping = { counters.progress.bytesDone >= bytes }
+        change(&request)
+      }
+    }
+    #expect(error?.kind == .interrupted)
+    return counters.progress
+  }
+
+  /// Backs up to the end; all is as if nothing had been interrupted.
+  private func finish() throws -> ProgressState {
+    let counters = ProgressCounters()
+    let report = try rig.backup(keeping: "cache") { $0.counters = counters }
+    #expect(report.isComplete)
+    #expect(try rig.restore(report).isComplete)
+    #expect(try rig.records("back") == rig.records("tree"))
+    // Cut and stored as a run would that reads it at once.
+    let other = try Repository.create(in: MemoryStorage(), program: "test")
+    let whole = try rig.backup(to: other, keeping: "other")
+    #expect(report.snapshot?.snapshot.tree == whole.snapshot?.snapshot.tree)
+    return counters.progress
+  }
+
+  @Test func itIsReadFromWhereItWasInterrupted() throws {
+    let first = try interrupt(after: 34 << 20)
+    #expect(first.bytesDone < (34 << 20) + 2 * Self.portion && first.bytesResumed == 0)
+    let second = try finish()
+    #expect(second.bytesDone == Self.size && second.opened == 1)
+    #expect(second.bytesResumed > (34 << 20) - Self.held)
+  }
+
+  /// Each run goes on where the one before was, and notes what it reads itself.
+  @Test func severalInterruptionsCostLittle() throws {
+    var read: UInt64 = 0
+    for end in stride(from: UInt64(12), through: 36, by: 8) {
+      let progress = try interrupt(after: end << 20)
+      read += progress.bytesDone - progress.bytesResumed
+    }
+    let last = try finish()
+    read += last.bytesDone - last.bytesResumed
+    #expect(last.bytesResumed > (36 << 20) - Self.held)
+    #expect(read < 2 * Self.size, "\(read)")
+  }
+
+  /// A crash: from some moment on nothing can be written, and nothing is tidied up. What waited to be
+  /// compressed then is lost, wherever in the file it lies.
+  @Test func aCrashCostsWhatCameAfterTheLastCheckpoint() throws {
+    let counters = ProgressCounters()
+    let storage = WatchedStorage(
+      rig.repository.storage, fails: { counters.progress.bytesDone >= 36 << 20 })
+    let broken = try Repository.open(storage)
+    #expect(throws: StoreError.self) {
+      try rig.backup(to: broken, keeping: "cache") { request in
+        (request.counters, request.checkpointSeconds, request.workers) = (counters, 0, 1)
+      }
+    }
+    #expect(try rig.names("repo/snapshots").isEmpty)
+    #expect(try finish().bytesResumed > (36 << 20) - Self.held)
+  }
+
+  @Test func whatIsNoLongerStoredIsReadAgain() throws {
+    // A checkpoint after each portion makes many packs.
+    try interrupt(after: 36 << 20) { $0.checkpointSeconds = 0 }
+    let all = try finishedApart()
+    let packs = try Folder.open(path: rig.folder.path("repo/packs"))
+    var removed = 0
+    for group in try packs.names() {
+      let group = try packs.folder(group)
+      for (number, name) in try group.names().enumerated() where number % 2 == 0 {
+        try group.remove(name)
+        removed += 1
+      }
+    }
+    #expect(removed > 0)
+    let resumed = try finish().bytesResumed
+    #expect(resumed < all)
+  }
+
+  /// How much a run finds that changes nothing here.
+  private func finishedApart() throws -> UInt64 {
+    let counters = ProgressCounters()
+    _ = try? rig.backup(keeping: "cache") { request in
+      request.counters = counters
+      request.isStopping = { counters.progress.bytesResumed > 0 }
+    }
+    #expect(counters.progress.bytesResumed > 0)
+    return counters.progress.bytesResumed
+  }
+
+  @Test func aFileThatChangedIsReadFromItsBeginning() throws {
+    try interrupt(after: 34 << 20)
+    var other = bytes
+    other[3] ^= 1
+    try rig.folder.write(other, at: "tree/large")
+    #expect(try finish().bytesResumed == 0)
+  }
+
+  /// What was changed just before it was read may have been changed in the same tick again.
+  @Test func whatHadNotStoodStillIsReadFromItsBeginning() throws {
+    let written = try #require(try rig.records("tree")["large"]).modified
+    try interrupt(after: 34 << 20) { request in
+      request.now = { Timestamp(seconds: written.seconds + 1) }
+    }
+    #expect(try finish().bytesResumed == 0)
+  }
+
+  @Test func holesStayWhereTheyAre() throws {
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try tree.remove("large")
+    let file = try tree.create("sparse")
+    for offset: UInt64 in [0, 30 << 20, 64 << 20] {
+      try file.write(Seeded(offset).someBytes(5 << 20), at: offset)
+    }
+    try file.truncate(to: 90 << 20)
+    try interrupt(after: 66 << 20)
+    let progress = try finish()
+    #expect(progress.bytesResumed > 0 && progress.bytesDone == 90 << 20)
+  }
+
+  /// The notes of a database's pieces do not make another file of it: it is captured as one.
+  @Test func aDatabaseIsTakenUp() throws {
+    var pages = bytes
+    pages.replaceSubrange(..<DatabaseHead.bytes.count, with: DatabaseHead.bytes)
+    try rig.folder.write(pages, at: "tree/large")
+    try interrupt(after: 34 << 20)
+    let counters = ProgressCounters()
+    let report = try rig.backup(keeping: "cache") { $0.counters = counters }
+    #expect(report.databases.map(\.path) == ["folders/tree/large"])
+    #expect(counters.progress.bytesResumed > (34 << 20) - Self.held)
+    #expect(try rig.restore(report).isComplete)
+    #expect(try rig.folder.read("back/large") == pages)
+  }
+
+  /// Of what is stored already no room is asked for.
+  @Test func theRoomThatItNeedsIsWhatIsLeft() throws {
+    try interrupt(after: 36 << 20)
+    let storage = WatchedStorage(rig.repository.storage)
+    storage.state.withLock { $0.space = VolumeSpace(available: 32 << 20, total: 1 << 30) }
+    let full = try Repository.open(storage)
+    #expect(throws: LifecycleError.self) {
+      try rig.backup(to: full, keeping: "other") { $0.keepFree = 0 }
+    }
+    #expect(try rig.backup(to: full, keeping: "cache") { $0.keepFree = 0 }.isComplete)
+  }
+}
