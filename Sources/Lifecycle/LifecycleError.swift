@@ -10,6 +10,8 @@ public struct LifecycleError: Error, Sendable, CustomStringConvertible {
     case usage
     /// There is nothing of that name.
     case notFound
+    /// Several are called so.
+    case unclear
     /// Another run that must not go on beside this one is going on.
     case busy
     /// The work was asked to end early.

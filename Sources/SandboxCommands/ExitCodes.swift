@@ -21,6 +21,12 @@ enum ExitStatus: Int32, Error {
   case busy = 11
   case damaged = 13
   case interrupted = 130
+
+  /// The status where the work was done with damage passed over: an interruption, or a goal that was
+  /// not met, says more.
+  func after(passingOverDamage hasPassedOver: Bool) -> ExitStatus {
+    hasPassedOver && (self == .done || self == .doneInPart) ? .damaged : self
+  }
 }
 
 /// An error as a person or a program is told of it.
@@ -71,7 +77,7 @@ struct Failure {
     case .usage: .wrongUsage
     case .interrupted: .interrupted
     case .busy: .busy
-    case .notFound, .failed: .failed
+    case .notFound, .unclear, .failed: .failed
     }
   }
 }

@@ -42,7 +42,7 @@ extension SandboxctlCommand {
     do {
       line = try ConfiguredCommandLine.read(arguments)
       console.isJSON = line.words.contains("--json")
-      status = try perform(line, console)
+      status = try perform(line, console).after(passingOverDamage: console.hasPassedOver)
     } catch {
       let failure = line.naming(Failure(error))
       console.failure(failure)

@@ -6,7 +6,7 @@ import Testing
 /// What a damaged repository costs: what is damaged, and nothing else.
 @Suite struct DamageTests {
   /// A repository with one backup of a folder with two files, each in a frame of its own.
-  private static func make() throws -> CommandLine {
+  static func make() throws -> CommandLine {
     let cli = try CommandLine()
     var random = Seeded(7)
     try cli.folder.write(random.bytes(3_000_000), at: "tree/a-first")
@@ -102,7 +102,7 @@ import Testing
     #expect(try !cli.isThere("back/lost/deeper/one"))
   }
 
-  private static func holdsTrees(_ pack: String) throws -> Bool {
+  static func holdsTrees(_ pack: String) throws -> Bool {
     try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
   }
 

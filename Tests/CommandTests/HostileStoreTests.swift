@@ -244,7 +244,8 @@ import Testing
     let ours = try hostile.ours("snapshots")
     #expect(ours.code == 13 && ours.peakMebibytes < Hostile.memoryBound, "\(ours.errors)")
     let restored = try hostile.ours("restore latest --to ours")
-    #expect(restored.code == 0 && restored.errors.contains("index/"), "\(restored.errors)")
+    // One of the snapshots that cannot be read may be the latest.
+    #expect(restored.code == 13 && restored.errors.contains("index/"), "\(restored.errors)")
     #expect(restored.peakMebibytes < Hostile.memoryBound)
     #expect(try hostile.cli.folder.read("ours/other") == Self.other)
   }

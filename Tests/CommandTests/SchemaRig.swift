@@ -7,6 +7,8 @@ import Testing
 struct SchemaRig {
   let cli: CommandLine
   private var answers: [Answer] = []
+  /// The id of the first snapshot, which is of the sample device.
+  private var device = ""
 
   /// A line, and the schema that it has to be of.
   private struct Answer: Encodable {
@@ -45,7 +47,11 @@ struct SchemaRig {
 
   /// Runs a command and keeps what it says.
   mutating func run(_ command: String, _ runs: [SchemaTests.Run]) throws {
-    for run in runs {
+    for var run in runs {
+      if run.line.contains("{device}") {
+        if device.isEmpty { device = try cli.snapshots().first ?? "" }
+        run.line = run.line.replacing("{device}", with: device)
+      }
       let outcome = try cli.run(run.line)
       #expect(outcome.code == run.code, "\(run.line): \(outcome.errors)")
       if run.line != "policy lint ios --json" {

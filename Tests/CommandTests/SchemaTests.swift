@@ -115,14 +115,14 @@ import Testing
       "snapshots-show",
       [
         ("snapshots show latest --json --repo repo", 0),
-        ("snapshots show latest~1 --json --repo repo", 0),
+        ("snapshots show {device} --json --repo repo", 0),
       ]
     ),
     (
       "ls",
       [
         ("ls latest --recursive --json --repo repo", 0),
-        ("ls latest~1 --recursive --json --repo repo", 0), ("ls 00000 --json --repo repo", 1),
+        ("ls {device} --recursive --json --repo repo", 0), ("ls 00000 --json --repo repo", 1),
       ]
     ),
     ("find", [("find ** --json --repo repo", 0), ("find [ --json --repo repo", 2)]),
@@ -134,7 +134,7 @@ import Testing
         ("versions folders/odd/nothing --json --repo repo", 1),
       ]
     ),
-    ("diff", [("diff latest~1 latest --metadata --json --repo repo", 0)]),
+    ("diff", [("diff {device} latest --metadata --json --repo repo", 0)]),
     ("stats", [("stats --json --repo repo", 0), ("stats latest --json --repo repo", 0)]),
     ("check", [("check --read-data --json --repo repo", 0)]),
     (
@@ -155,8 +155,8 @@ import Testing
         ("restore latest --to back --json --repo repo", 0),
         ("restore latest --to back --overwrite always --delete --json --repo repo", 0),
         ("restore latest --to back --json --delete --repo repo", 2),
-        ("restore latest~1 --to-device device --dry-run --json --repo repo", 0),
-        ("restore latest~1 --to-device device --overwrite always --json --repo repo", 0),
+        ("restore {device} --to-device device --dry-run --json --repo repo", 0),
+        ("restore {device} --to-device device --overwrite always --json --repo repo", 0),
       ]
     ),
     ("recover", [("recover --root device --json", 0), ("recover --root nowhere --json", 1)]),
@@ -172,7 +172,7 @@ import Testing
     ("check", [("check --read-data --json --repo repo", 13)]),
     ("restore", [("restore latest --to part --json --repo repo", 13)]),
     ("ls", [("ls latest --recursive --json --repo repo", 13)]),
-    ("diff", [("diff latest~2 latest --json --repo repo", 13)]),
+    ("diff", [("diff {device} latest --json --repo repo", 13)]),
     ("find", [("find *.md --json --repo repo", 13)]),
     ("stats", [("stats latest --json --repo repo", 13)]),
   ]

@@ -58,70 +58,88 @@ extension Repository {
   /// Finds the snapshot that a text names: `latest`, `latest~2` for the second before it (both of
   /// those that `isMeant`), or at least four hexadecimal digits of an id.
   ///
-  /// `tell` gets what cannot be read where the others are looked through: the one that is meant may
-  /// be among it.
-  ///
-  /// - Throws: `noSnapshot` where none is meant or several are.
+  /// - Throws: `noSnapshot` where none is meant or several are; `damaged` where none is that can be
+  ///   read.
   public func snapshot(
-    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true },
-    unreadable tell: (StoreError) -> Void = { _ in }
+    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
-    if let back = Self.stepsBack(text) {
-      let listing = try snapshots()
-      for error in listing.damaged { tell(error) }
-      let all = listing.snapshots.filter { isMeant($0.snapshot) }
-      guard back < all.count else {
-        let found =
-          all.isEmpty
-          ? "there is none" : all.count == 1 ? "there is only 1" : "there are only \(all.count)"
-        throw noSnapshot(text, found)
-      }
-      return all[all.count - 1 - back]
+    if let back = SnapshotListing.stepsBack(text) {
+      return try snapshots().latest(back, named: text, where: isMeant)
     }
     let digits = text.lowercased()
     guard digits.utf8.count >= 4, digits.utf8.allSatisfy(Self.isHexadecimal) else {
-      throw noSnapshot(text, "it is neither \"latest\" nor at least four digits of an id")
+      throw .noSnapshot(text, "it is neither \"latest\" nor at least four digits of an id")
     }
     let ids = try RepositoryListing.snapshots(storage).filter { $0.hex.hasPrefix(digits) }
-    guard let id = ids.first else { throw noSnapshot(text, "no snapshot's id begins so") }
+    guard let id = ids.first else { throw .noSnapshot(text, "no snapshot's id begins so") }
     guard ids.count == 1 else {
       let names = ids.map { $0.hex.prefix(12) }.joined(separator: ", ")
-      throw noSnapshot(text, "several snapshots' ids begin so: \(names)")
+      throw .noSnapshot(text, "several snapshots' ids begin so: \(names)")
     }
     return try snapshot(id)
-  }
-
-  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
-  ///
-  /// - Throws: `noSnapshot` where all are later.
-  public func newestSnapshot(
-    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true },
-    unreadable tell: (StoreError) -> Void = { _ in }
-  ) throws(StoreError) -> StoredSnapshot {
-    let listing = try snapshots()
-    for error in listing.damaged { tell(error) }
-    let all = listing.snapshots.filter { isMeant($0.snapshot) }
-    if let found = all.last(where: { $0.snapshot.time < end }) { return found }
-    guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
-    throw noSnapshot(text, "the oldest is of \(oldest.snapshot.time.rfc3339)")
-  }
-
-  private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    StoreError(
-      .noSnapshot, "find the snapshot", text, reason,
-      hint: "'sandboxctl snapshots' lists them")
   }
 
   private static func isHexadecimal(_ digit: UInt8) -> Bool {
     (0x30...0x39).contains(digit) || (0x61...0x66).contains(digit)
   }
+}
 
+extension StoreError {
+  fileprivate static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+    StoreError(
+      .noSnapshot, "find the snapshot", text, reason,
+      hint: "'sandboxctl snapshots' lists them")
+  }
+}
+
+extension SnapshotListing {
   /// 0 for `latest`, 2 for `latest~2`; nothing for any other text.
-  private static func stepsBack(_ text: String) -> Int? {
+  public static func stepsBack(_ text: String) -> Int? {
     if text == "latest" { return 0 }
     guard text.hasPrefix("latest~"), let back = Int(text.dropFirst(7)), back >= 0 else {
       return nil
     }
     return back
+  }
+
+  /// Finds the newest of those that are meant, or the one so many before it of the same device:
+  /// those of another one are no earlier states of it. A user calls it `text`.
+  ///
+  /// - Throws: `noSnapshot` where there are not so many; `damaged` where one may be among those that
+  ///   cannot be read.
+  public func latest(
+    _ back: Int = 0, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+  ) throws(StoreError) -> StoredSnapshot {
+    let meant = snapshots.filter { isMeant($0.snapshot) }
+    guard let newest = meant.last?.snapshot.device else {
+      throw noSnapshot(text, "there is none")
+    }
+    let all = meant.filter { $0.snapshot.device.identity == newest.identity }
+    guard back < all.count else {
+      let found = all.count == 1 ? "there is only 1" : "there are only \(all.count)"
+      throw noSnapshot(
+        text, all.count == meant.count ? found : "\(found) of the device '\(newest.root)'")
+    }
+    return all[all.count - 1 - back]
+  }
+
+  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
+  ///
+  /// - Throws: `noSnapshot` where all are later; `damaged` where all are that can be read.
+  public func newest(
+    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+  ) throws(StoreError) -> StoredSnapshot {
+    let all = snapshots.filter { isMeant($0.snapshot) }
+    if let found = all.last(where: { $0.snapshot.time < end }) { return found }
+    guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
+    throw noSnapshot(text, "the oldest is of \(oldest.snapshot.time.rfc3339)")
+  }
+
+  /// The one that is meant may be among those that cannot be read.
+  private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+    if damaged.isEmpty { return .noSnapshot(text, reason) }
+    return StoreError(
+      .damaged, "find the snapshot", text, "\(reason), of those that can be read",
+      hint: "'sandboxctl snapshots' lists them")
   }
 }

@@ -5,8 +5,10 @@ public import SystemIO
 /// Gives what a snapshot holds as a POSIX archive, in the order of the tree.
 ///
 /// A file is read whole and verified before its member begins, so what is damaged is left out and
-/// named and never half there. What is left out is told at once and not kept: there may be more of it
-/// than memory holds. Hard links are links to their first name in the archive.
+/// named. It is read again for the archive, as it may be larger than memory: what fails only then ends
+/// the archive in the middle of that member, which every reader of it notices. What is left out is
+/// told at once and not kept: there may be more of it than memory holds. Hard links are links to their
+/// first name in the archive.
 public struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
@@ -54,27 +56,46 @@ public struct ArchiveDump {
 
   /// Gives one entry under a name.
   public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
+    let member: PaxMember
     do {
-      guard var member = try member(entry, path) else {
+      guard let verified = try verifiedMember(entry, path) else {
         tell(.unfit, PathRemark(path: path, remark: "an archive cannot hold a socket"))
         return
       }
-      if let group = entry.linkGroup {
-        if let first = firstNames[group] {
-          member.kind = .hardLink(target: Array(first.bytes))
-          return try give(member.header())
-        }
-        firstNames[group] = path
-      }
-      guard case .file(let content) = entry.node else { return try give(member.header()) }
-      try reader.readContent(content) { _, _ in }
-      try give(member.header())
-      try reader.writeBytes(of: content, to: sink)
-      try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
+      member = verified
     } catch let error as StoreError where error.kind == .damaged {
-      if let group = entry.linkGroup, firstNames[group] == path { firstNames[group] = nil }
-      note(path, error)
+      return note(path, error)
     }
+    if let group = entry.linkGroup, firstNames[group] == nil { firstNames[group] = path }
+    try give(member.header())
+    guard case .file(let content) = entry.node, case .file = member.kind else { return }
+    do {
+      try reader.writeBytes(of: content, to: sink)
+    } catch let error as StoreError {
+      throw Self.endsWithin(path, error)
+    }
+    try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
+  }
+
+  /// The member of an entry, of which all that it needs could be read; nothing where an archive has
+  /// none of its kind.
+  private func verifiedMember(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {
+    guard var member = try member(entry, path) else { return nil }
+    if let group = entry.linkGroup, let first = firstNames[group] {
+      member.kind = .hardLink(target: Array(first.bytes))
+    } else if case .file(let content) = entry.node {
+      try reader.readContent(content) { _, _ in }
+    }
+    return member
+  }
+
+  /// A header is out that promises bytes which are not to be had any more: whatever followed would be
+  /// taken for them.
+  private static func endsWithin(_ path: ByteString, _ error: StoreError) -> StoreError {
+    StoreError(
+      error.code, "write the archive to its end", path.description,
+      "it was whole when it was verified, and could not be read again: \(error.reason)",
+      hint: "the archive ends within this file: throw it away and dump again", cause: error.cause)
   }
 
   /// Gives what ends an archive.

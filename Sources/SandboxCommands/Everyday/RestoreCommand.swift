@@ -17,7 +17,8 @@ struct RestoreCommand: SandboxCommand {
         """,
       discussion: """
         \(SnapshotPath.help) A path that begins with a slash or a dot stands for itself on the \
-        device, in the latest snapshot that has it.
+        device, in the latest snapshot that has it; those in which the way to it is damaged are named \
+        and passed over.
 
         With --to what PATH names becomes DIR: a folder's content lies directly in DIR. Into a DIR \
         that is new or an empty folder everything is verified before it appears there, all at once. \

@@ -129,19 +129,43 @@ enum RestoreWhat {
       let stored = try place.find(in: repository, holding: apps, console)
       return (stored, try place.logicalPath(in: stored.snapshot))
     case .latest(let path):
-      let listing = try repository.snapshots()
-      for error in listing.damaged { console.warning("passed over: \(error.description)") }
-      for stored in listing.snapshots.reversed()
-      where stored.snapshot.reason != .preRestore {
-        guard let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty,
-          try reader.entry(at: logical, in: stored.snapshot.tree) != nil
-        else { continue }
-        return (stored, logical)
-      }
-      throw LifecycleError(
-        .notFound, "cannot restore '\(path)': no snapshot has it",
-        hint: "'sandboxctl find' looks for a name or a pattern in all of them")
+      return try Self.findNewest(of: path, in: repository, reader, console)
     }
+  }
+
+  /// Goes past snapshots in which the way to the path is damaged, as past those that cannot be read at
+  /// all.
+  private static func findNewest(
+    of path: ByteString, in repository: Repository, _ reader: RepositoryReader,
+    _ console: Console
+  ) throws -> (StoredSnapshot, ByteString) {
+    let listing = try repository.snapshots()
+    for error in listing.damaged { console.passedOver(error.description) }
+    for stored in listing.snapshots.reversed() where stored.snapshot.reason != .preRestore {
+      guard let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty else {
+        continue
+      }
+      do throws(StoreError) {
+        if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
+          return (stored, logical)
+        }
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        console.passedOver("\(logical)\([stored.id].shortNames): \(error.reason)")
+      }
+    }
+    throw notFound(path, isWhole: !console.hasPassedOver)
+  }
+
+  private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {
+    let hint = "'sandboxctl find' looks for a name or a pattern in all of them"
+    if isWhole {
+      return LifecycleError(
+        .notFound, "cannot restore '\(path)': no snapshot has it", hint: hint)
+    }
+    return StoreError(
+      .damaged, "restore", path.description, "no snapshot has it, of those that can be read",
+      hint: hint)
   }
 }
 

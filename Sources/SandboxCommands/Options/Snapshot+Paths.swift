@@ -55,7 +55,7 @@ extension Snapshot {
     }
     guard found.count == 1 else {
       throw LifecycleError(
-        .notFound,
+        .unclear,
         "'\(name)' is not clear: several apps are called so: "
           + Self.listed(found.map(\.identifier)), hint: "give the whole identifier")
     }

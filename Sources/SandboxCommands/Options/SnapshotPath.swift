@@ -1,5 +1,4 @@
 internal import ArchiveStore
-internal import Lifecycle
 internal import SystemIO
 
 /// `SNAP[:PATH]` as a command line gives it.
@@ -10,11 +9,14 @@ struct SnapshotPath {
 
   /// How SNAP and PATH are written, for help texts.
   static let help = """
-    SNAP is at least four characters of an id, latest, latest~2 for the second before it, or a time \
-    as 2026-11-01 or 2026-11-01T10.30, which means the newest that was not begun after that day or \
-    minute; all but an id name snapshots of a whole device. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a path in its \
-    data, as app/Documents, or an absolute path of the device; without it the whole snapshot is \
-    meant.
+    SNAP is at least four characters of an id, latest, latest~2 for the second before it of \
+    the same device, or a time as 2026-11-01 or 2026-11-01T10.30, which means the newest that was \
+    not begun after that day or minute; all but an id name snapshots of a whole device. Where \
+    several devices have such snapshots it is said of which one it is: an id takes another. Where \
+    a damaged snapshot may be the one that is meant it is named and passed over, and the exit \
+    status is 13. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a \
+    path in its data, as app/Documents, or an absolute path of the device; without it the whole \
+    snapshot is meant.
     """
 
   init(_ text: String) throws {
@@ -28,8 +30,7 @@ struct SnapshotPath {
     path = parts.count > 1 ? ByteString(String(parts[1])) : ""
   }
 
-  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant; with
-  /// apps the newest is one that holds them.
+  /// Finds the snapshot, as `SnapshotFinder` does it.
   func find(
     in repository: Repository, holding apps: [String] = [], _ console: Console
   ) throws -> StoredSnapshot {
@@ -47,14 +48,18 @@ struct SnapshotPath {
 
 /// How a command line names a snapshot.
 enum SnapshotName: Equatable {
-  /// By its place among the others, or by its id.
-  case place(String)
+  /// So many before the newest of its device.
+  case latest(back: Int, text: String)
+  /// By its id, or how that begins.
+  case id(String)
   /// The newest before a moment.
   case before(Timestamp, text: String)
 
   init(_ text: String) throws {
-    if Self.isPlace(text) {
-      self = .place(text)
+    if let back = SnapshotListing.stepsBack(text) {
+      self = .latest(back: back, text: text)
+    } else if text.utf8.count >= 4, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) {
+      self = .id(text)
     } else if let end = Self.end(of: text) {
       self = .before(end, text: text)
     } else {
@@ -67,40 +72,11 @@ enum SnapshotName: Equatable {
     }
   }
 
-  /// Finds the snapshot, and warns of those that cannot be read and may be the one that is meant.
-  ///
-  /// The newest is one of the whole device, or with apps one that holds them; those that a restore
-  /// made of what it replaced are named by their ids.
+  /// Finds the snapshot alone, as `SnapshotFinder` does it.
   func find(
     in repository: Repository, holding apps: [String] = [], _ console: Console
   ) throws -> StoredSnapshot {
-    let warn = { (error: StoreError) in console.warning("passed over: \(error.description)") }
-    let isMeant = { (snapshot: Snapshot) in
-      snapshot.reason != .preRestore
-        && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
-    }
-    if !apps.isEmpty, !(try repository.snapshots().snapshots.contains { isMeant($0.snapshot) }) {
-      throw Self.noneHolds(apps)
-    }
-    return switch self {
-    case .place(let text): try repository.snapshot(matching: text, where: isMeant, unreadable: warn)
-    case .before(let end, let text):
-      try repository.newestSnapshot(
-        before: end, named: text, where: isMeant, unreadable: warn)
-    }
-  }
-
-  private static func noneHolds(_ apps: [String]) -> LifecycleError {
-    let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
-    return LifecycleError(
-      .notFound, "cannot find \(names): no snapshot holds an app that is called so",
-      hint: "'sandboxctl snapshots show latest' lists its apps")
-  }
-
-  private static func isPlace(_ text: String) -> Bool {
-    if text == "latest" { return true }
-    if text.hasPrefix("latest~") { return Int(text.dropFirst(7)).map { $0 >= 0 } ?? false }
-    return text.utf8.count >= 4 && text.allSatisfy { $0.isASCII && $0.isHexDigit }
+    try SnapshotFinder(repository, console).find(self, holding: apps)
   }
 
   /// The first moment after the day, minute or second that a text names: by this host's clock, or

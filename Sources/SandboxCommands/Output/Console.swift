@@ -9,6 +9,8 @@ internal import SystemIO
 final class Console {
   /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
   var isJSON = false
+  /// Whether something damaged was passed over.
+  private(set) var hasPassedOver = false
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
   /// What went wrong with standard output while something was said.
@@ -36,6 +38,13 @@ final class Console {
   func warn(of remarks: [StoreError]) {
     for remark in remarks { warning(remark.description) }
     if let hint = remarks.lazy.compactMap(\.hint).first { self.hint(hint) }
+  }
+
+  /// Says that something damaged was passed over: older data may stand for what was meant, so the
+  /// exit status has to tell of it, whatever the command finds.
+  func passedOver(_ what: String) {
+    hasPassedOver = true
+    warning("passed over: \(what)")
   }
 
   /// Says what can be done about what was said.

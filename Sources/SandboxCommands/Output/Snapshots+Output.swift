@@ -21,7 +21,8 @@ extension Repository {
   ) throws -> SnapshotListing {
     var listing = try snapshots()
     if names.isEmpty { return listing }
-    listing.snapshots = try names.map { try $0.find(in: self, console) }
+    let finder = SnapshotFinder(self, console)
+    listing.snapshots = try names.map { try finder.find($0) }
     listing.damaged = []
     return listing
   }

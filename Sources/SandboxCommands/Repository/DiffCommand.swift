@@ -15,7 +15,8 @@ struct DiffCommand: SandboxCommand {
         Lists, for all of both snapshots or for a logical path, what was added (+), removed (-), \
         modified (M, its content) or replaced by something of another type (T). With --metadata also \
         what has the same content under another mode, owner, time, flag or attribute (U). Folders \
-        that are the same in both are not read.
+        that are the same in both are not read. Of several devices latest is the one that was backed \
+        up last, which is said, and latest~1 the one before it of the same device.
 
         With --json each difference is a line: path, change (added, removed, content, metadata, \
         type), differs (content, mode, owner, group, modified, attributes, flags, links), before and \
@@ -48,8 +49,8 @@ struct DiffCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let (first, second) = (try SnapshotName(first), try SnapshotName(second))
     let repository = try repository.open().repository
-    let before = try first.find(in: repository, console)
-    let after = try second.find(in: repository, console)
+    let finder = SnapshotFinder(repository, console)
+    let (before, after) = (try finder.find(first), try finder.find(second))
     let path = ByteString(path ?? "")
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
     let reader = try repository.beginCachedReading()

@@ -17,7 +17,9 @@ struct DumpCommand: SandboxCommand {
         A file's bytes are written as they were. A folder is written as a POSIX tar archive of what \
         is in it, which 'tar -x' gives back with owners, times to the nanosecond, links, devices and \
         (with --xattrs) attributes; an archive is never written to a terminal. Everything is verified \
-        before it is written: what is damaged is left out and named, and the exit status is 13.
+        before it is written: what is damaged is left out and named, and the exit status is 13. \
+        A file of an archive that can no longer be read when it is written ends the archive there, \
+        with an error.
 
         A database in use keeps what was written last in a log beside it (-wal, -journal). Where \
         there is one it is named on standard error, and --tar writes both.

@@ -43,20 +43,38 @@ struct VersionsCommand: SandboxCommand {
     let listing = try repository.snapshots()
     let reader = try repository.beginCachedReading()
     defer { console.warn(of: reader.remarks) }
+    var unclear: LifecycleError?
     let history = try PathHistory(
-      of: { try? $0.logicalPath(path) }, in: listing.snapshots, from: reader)
+      of: { Self.logicalPath(path, in: $0, &unclear) }, in: listing.snapshots, from: reader)
     for error in listing.damaged { console.warning(error.description) }
     for (stored, error) in history.damaged {
       console.warning("damaged: \(path)\([stored.id].shortNames): \(error.reason)")
     }
     let isWhole = listing.damaged.isEmpty && history.damaged.isEmpty
-    if history.versions.isEmpty, isWhole { throw Self.notFound(path) }
+    if history.versions.isEmpty, isWhole { throw unclear ?? Self.notFound(path) }
+    if let unclear {
+      console.warning("not all snapshots were looked at: \(unclear.description)")
+      if let hint = unclear.hint { console.hint(hint) }
+    }
     if output.json {
       for version in history.versions { try console.result(version.json) }
     } else {
       for line in Self.table(history.versions).lines { try console.result(line) }
     }
     return isWhole ? .done : .damaged
+  }
+
+  /// The path in a snapshot that has its app. One in which several apps are called so does not lack
+  /// the path, so the first of these mistakes is kept.
+  private static func logicalPath(
+    _ path: ByteString, in snapshot: Snapshot, _ unclear: inout LifecycleError?
+  ) -> ByteString? {
+    do {
+      return try snapshot.logicalPath(path)
+    } catch let error as LifecycleError where error.kind == .unclear {
+      unclear = unclear ?? error
+    } catch {}
+    return nil
   }
 
   private static func notFound(_ path: ByteString) -> LifecycleError {

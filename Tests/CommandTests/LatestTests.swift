@@ -1,0 +1,74 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// What `latest` is where a repository has the snapshots of more than one device.
+@Suite struct LatestTests {
+  private let cli: CommandLine
+
+  /// Two folders, backed up in turn: one, two, one again.
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("init repo --plain --no-default")
+    for (number, name) in ["one", "two", "one"].enumerated() {
+      try cli.folder.write("\(number)", at: ByteString("\(name)/file-\(number)"))
+      _ = try cli.succeed("backup --layout folder --root \(name) --repo repo --quiet")
+    }
+  }
+
+  @Test func itIsSaidOfWhichDeviceItIs() throws {
+    let ids = try cli.snapshots().map { $0.prefix(8) }
+    let outcome = try cli.run("restore latest --to back --repo repo")
+    #expect(outcome.code == 0)
+    #expect(try cli.names(in: "back/folders/one") == ["file-0", "file-2"])
+    let root = cli.folder.string
+    #expect(
+      outcome.errors.contains(
+        """
+        sandboxctl: warning: 'latest' is \(ids[2]) of '\(root)/one'; other devices have \
+        \(ids[1]) of '\(root)/two'
+        sandboxctl: hint: give a snapshot's id to choose the device: 'sandboxctl snapshots' lists \
+        them
+
+        """), "\(outcome.errors)")
+    // The other one is there by its id, and that is no choice to tell of.
+    let other = try cli.run("restore \(ids[1]) --to other --repo repo")
+    #expect(other.code == 0 && !other.errors.contains("devices"), "\(other.errors)")
+    #expect(try cli.names(in: "other/folders/two") == ["file-1"])
+  }
+
+  @Test func itCountsWithinItsDevice() throws {
+    let outcome = try cli.run("diff latest~1 latest --repo repo")
+    #expect(outcome.code == 0)
+    #expect(outcome.output.contains("+  folders/one/file-2"), "\(outcome.output)")
+    #expect(!outcome.output.contains("two"), "\(outcome.output)")
+    // Once for both names.
+    let warnings = outcome.errors.split(separator: "\n").count { $0.contains("warning: ") }
+    #expect(warnings == 1, "\(outcome.errors)")
+    let few = try cli.run("ls latest~2 --repo repo")
+    #expect(few.code == 1)
+    #expect(
+      few.errors.contains("there are only 2 of the device '\(cli.folder.string)/one'"),
+      "\(few.errors)")
+  }
+
+  /// A time is told of in the same way.
+  @Test func aTimeIsToldOfToo() throws {
+    let outcome = try cli.run("ls 2999-01-01 --repo repo")
+    #expect(outcome.code == 0)
+    #expect(outcome.errors.contains("warning: '2999-01-01' is "), "\(outcome.errors)")
+  }
+
+  /// Of one device nothing is said, whichever folders and apps it has.
+  @Test func ofOneDeviceNothingIsSaid() throws {
+    let cli = try CommandLine(inMemory: true)
+    _ = try cli.succeed("init repo --plain --no-default")
+    for name: ByteString in ["one", "two"] {
+      try cli.folder.write("x", at: ByteString("home/.var/app/org.example.\(name)/data/file"))
+      _ = try cli.succeed("backup --root home/.var/app --repo repo --quiet")
+    }
+    _ = try cli.succeed("backup --root home/.var/app --app two --repo repo --quiet")
+    let outcome = try cli.run("ls latest~1 --repo repo")
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+  }
+}

@@ -1,0 +1,34 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// An app's name in `versions`, which every snapshot takes in its own way.
+@Suite struct VersionsTests {
+  /// A name that several apps have is told as that, and not as a path that there is not.
+  @Test func aNameOfSeveralAppsIsTold() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("x", at: "home/.var/app/org.example.editor/data/notes")
+    _ = try cli.succeed("init repo --plain --no-default")
+    let backup = "backup --root home/.var/app --repo repo --quiet"
+    try cli.folder.write("y", at: "home/.var/app/com.another.editor/data/notes")
+    _ = try cli.succeed(backup)
+    let unclear = "'editor' is not clear: several apps are called so: 'com.another.editor', "
+    let none = try cli.run("versions editor/data/notes --repo repo")
+    #expect(none.code == 1 && none.output.isEmpty, "\(none.output)")
+    #expect(none.errors.contains("error: \(unclear)"), "\(none.errors)")
+    #expect(none.errors.contains("give the whole identifier"), "\(none.errors)")
+    // Where another snapshot has it, what was not looked at is told beside it.
+    try cli.folder.folder.folder("home/.var/app").removeTree("com.another.editor")
+    _ = try cli.succeed(backup)
+    let some = try cli.run("versions editor/data/notes --repo repo")
+    #expect(some.code == 0 && !some.output.isEmpty, "\(some.errors)")
+    #expect(
+      some.errors.contains("warning: not all snapshots were looked at: \(unclear)"),
+      "\(some.errors)")
+    // An app that is in none is still no mistake of names.
+    let lacking = try cli.run("versions reader/notes --repo repo")
+    #expect(lacking.code == 1 && lacking.errors.contains("no snapshot has it"))
+    let whole = try cli.run("versions org.example.editor/data/notes --repo repo")
+    #expect(whole.code == 0 && whole.errors.isEmpty, "\(whole.errors)")
+  }
+}

@@ -1,0 +1,61 @@
+import ArchiveStore
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+/// An archive of a folder whose storage fails while it is written.
+@Suite struct ArchiveDumpTests {
+  /// A repository in memory with a file that a reader does not hold whole, and one after it.
+  private struct Base {
+    let storage = MemoryStorage()
+    let repository: Repository
+    let snapshot: StoredSnapshot
+    static let size = 36_000_000
+
+    init() throws {
+      let rig = try Rig(inMemory: true)
+      try rig.folder.write("small", at: "tree/second")
+      let line = "seq 1 5000000 | head -c \(Self.size) > tree/first"
+      _ = try Program.run("/bin/sh", ["-ec", line], in: rig.folder.url)
+      repository = try Repository.create(in: storage, program: "test")
+      let plan = BackupPlan.make(try rig.scan())
+      let report = try BackupOperation(
+        plan, to: repository, BackupRequest(program: "test", workers: 1)
+      ).run()
+      snapshot = try #require(report.snapshot)
+    }
+
+    func removePacks() throws(StoreError) {
+      for path in try storage.objects() where path.components.first == "packs" {
+        try storage.remove(path)
+      }
+    }
+  }
+
+  /// What is lost between verifying a file and writing it cannot be left out any more: nothing follows
+  /// that would be taken for its bytes.
+  @Test func whatIsLostBehindItsHeaderEndsTheArchive() throws {
+    let base = try Base()
+    let reader = try base.repository.beginReading()
+    guard case .folder(let tree, _) = try reader.source("folders/tree", in: base.snapshot) else {
+      Issue.record("no folder")
+      return
+    }
+    var pieces: [Int] = []
+    var leftOut: [PathRemark] = []
+    var dump = ArchiveDump(
+      of: base.snapshot, from: reader,
+      to: { bytes in
+        if pieces.isEmpty { try base.removePacks() }
+        pieces.append(bytes.count)
+      }, leavingOut: { leftOut.append($1) })
+    let error = #expect(throws: StoreError.self) { try dump.write(tree) }
+    #expect(error?.kind == .damaged)
+    #expect(error?.subject == "first" && error?.hint?.contains("dump again") == true)
+    #expect(leftOut.isEmpty && dump.damaged == 0)
+    // A header, some of the bytes that it promises, and nothing behind them.
+    #expect(pieces.first.map { $0 % 512 } == 0)
+    #expect(pieces.dropFirst().reduce(0, +) < Base.size)
+  }
+}
