@@ -98,7 +98,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SystemIO", "TestSupport",
+        "ArchiveStore", "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SystemIO",
+        "TestSupport",
       ],
       exclude: ["Programs", "Snapshots"], swiftSettings: common),
     .testTarget(

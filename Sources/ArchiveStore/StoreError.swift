@@ -55,6 +55,8 @@ public struct StoreError: Error, Hashable, Sendable {
     case noSnapshot
     /// What the caller gave cannot be stored.
     case invalid
+    /// The work was asked to end early.
+    case interrupted
     /// A call to the system failed.
     case system
   }
@@ -65,6 +67,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case busy
     case damaged
     case refused
+    case interrupted
     case failed
   }
 
@@ -75,6 +78,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case .busy: .busy
     case .damaged, .missing: .damaged
     case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .invalid: .refused
+    case .interrupted: .interrupted
     case .leaseLost, .system: .failed
     }
   }

@@ -63,6 +63,7 @@ struct Failure {
     case .noRepository: .noRepository
     case .busy: .busy
     case .damaged: .damaged
+    case .interrupted: .interrupted
     case .refused, .failed: .failed
     }
   }

@@ -149,11 +149,6 @@ import Testing
       Set(left.remarks) == ["packs", "packs/00/stranger", "pins/nothing", "README.txt"])
   }
 
-  @Test func aFolderThatIsMissingIsDamage() throws {
-    try storage.remove(RepositoryLayout.condemned)
-    #expect(try Checked(repository, .trees).damaged == ["condemned"])
-  }
-
   @Test func aListOfCondemnedPacksThatCannotBeReadIsDamage() throws {
     let path = RepositoryLayout.condemned.appending("00.json")
     try storage.put(Array("{}".utf8), path)
@@ -186,6 +181,52 @@ import Testing
     #expect(found.report.snapshots == 1)
   }
 
+  /// It tells how far the reading of data is, and what went wrong so far.
+  @Test func progressIsCounted() throws {
+    let counters = ProgressCounters()
+    let check = RepositoryCheck(repository, reading: .everything, workers: 2, counters: counters)
+    _ = try check.run()
+    var progress = counters.progress
+    #expect(progress.filesToDo == 4 && progress.filesDone == 4 && progress.problems == 0)
+    let bytes = try RepositoryInventory(storage).packs.values.reduce(0, +)
+    #expect(progress.bytesToDo == bytes && progress.bytesDone == bytes)
+    #expect("\(progress.inHand)".hasPrefix("packs/"))
+    try storage.change(RepositoryLayout.pack(pack(of: second, "new"))) { $0[700] ^= 1 }
+    let trees = ProgressCounters()
+    _ = try RepositoryCheck(repository, workers: 1, counters: trees).run()
+    #expect(trees.progress == ProgressState())
+    let damaged = ProgressCounters()
+    _ = try RepositoryCheck(repository, reading: .everything, workers: 1, counters: damaged).run()
+    progress = damaged.progress
+    #expect(progress.problems == 1 && progress.filesDone == 4)
+  }
+
+  /// Whenever it is asked to end it does, with nothing told.
+  @Test(arguments: [CheckReading.trees, .everything])
+  func itEndsEarlyWhenItIsAskedTo(_ reading: CheckReading) throws {
+    try storage.remove(RepositoryLayout.pack(pack(of: first, "both")))
+    let asked = Atomic<Int>(0)
+    let end = Atomic<Int>(Int.max)
+    let check = RepositoryCheck(repository, reading: reading, workers: 2) {
+      asked.add(1, ordering: .relaxed).newValue > end.load(ordering: .relaxed)
+    }
+    let whole = try check.run()
+    let looks = asked.load(ordering: .relaxed)
+    #expect(looks >= 5)
+    #expect(try whole.tell { _ in }.costs > 0)
+    for number in 0..<5 {
+      asked.store(0, ordering: .relaxed)
+      end.store(number, ordering: .relaxed)
+      let error = storeError { try check.run() }
+      #expect(error?.kind == .interrupted && error?.hint != nil, "\(number): \(error as Any)")
+    }
+    // What damage costs is looked for while it is told.
+    end.store(.max, ordering: .relaxed)
+    #expect(storeError { try whole.tell { _ in } }?.kind == nil)
+    end.store(0, ordering: .relaxed)
+    #expect(storeError { try whole.tell { _ in } }?.kind == .interrupted)
+  }
+
   /// A snapshot whose repository is another one, or whose repository.json was changed.
   @Test func anotherRepositorysSnapshotIsNamed() throws {
     var snapshot = first.snapshot
@@ -206,7 +247,7 @@ struct Checked {
 
   init(_ repository: Repository, _ reading: CheckReading) throws {
     var findings: [CheckFinding] = []
-    report = try RepositoryCheck(repository, reading: reading, workers: 2).run {
+    report = try RepositoryCheck(repository, reading: reading, workers: 2).run().tell {
       findings.append($0)
     }
     self.findings = findings

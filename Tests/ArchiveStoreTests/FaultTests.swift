@@ -49,22 +49,6 @@ import Testing
     return storage.state.withLock(\.events)
   }
 
-  /// A folder for packs that is missing is told of before anything is read or stored, whether a pack
-  /// of the index lies there or not.
-  @Test func aMissingFolderOfPacksStopsAWriter() throws {
-    let storage = MemoryStorage()
-    let repository = try Repository.create(in: storage, program: "test")
-    for name in RepositoryLayout.packFolders {
-      let folder = RepositoryLayout.packs.appending(name)
-      try storage.remove(folder)
-      let error = storeError { try repository.beginWriting() }
-      #expect(error?.code == .missing && "\(error as Any)".contains("\(folder)"))
-      try storage.makeFolders([name], in: RepositoryLayout.packs)
-    }
-    try repository.back(up: files)
-    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
-  }
-
   /// A storage call of a second backup fails, one after another: an error, and the repository still
   /// opens, has the first snapshot and its content, and takes the next backup.
   @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {

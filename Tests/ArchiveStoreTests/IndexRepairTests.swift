@@ -138,6 +138,65 @@ import Testing
     #expect(try repair().packs == 4)
   }
 
+  /// An hour goes by while packs are read: nobody takes the lease away, nor the right to remove, as both
+  /// are touched each minute.
+  @Test func bothLeasesAreTouchedWhilePacksAreRead() throws {
+    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    let clock = Atomic<Int>(0)
+    let touches = Mutex<[String]>([])
+    storage.state.withLock { state in
+      state.action = { event in
+        if event.hasPrefix("status packs/") { clock.add(61, ordering: .relaxed) }
+        if event.hasPrefix("touch") { touches.withLock { $0.append(event) } }
+      }
+    }
+    let repair = IndexRepair(
+      repository, counters: ProgressCounters(), isStopping: { false },
+      clock: { Double(clock.load(ordering: .relaxed)) })
+    let report = try repair.run()
+    storage.state.withLock { $0.action = nil }
+    #expect(report.packs == 4)
+    // Both once when they are taken, and once more for each pack that took a minute.
+    let alive = touches.withLock { $0 }.count { $0 == "touch alive" }
+    #expect(alive >= 2 + 2 * 4, "\(touches.withLock { $0 })")
+  }
+
+  /// The right goes to another program while packs are read: nothing is written.
+  @Test func theRightIsTakenAwayWhilePacksAreRead() throws {
+    for id in try indexes() { try memory.remove(RepositoryLayout.index(id)) }
+    let clock = Atomic<Int>(0)
+    storage.state.withLock { state in
+      state.action = { [memory] event in
+        guard event.hasPrefix("status packs/") else { return }
+        clock.add(61, ordering: .relaxed)
+        try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("taken"))
+      }
+    }
+    let repair = IndexRepair(
+      repository, counters: ProgressCounters(), isStopping: { false },
+      clock: { Double(clock.load(ordering: .relaxed)) })
+    let error = storeError { try repair.run() }
+    storage.state.withLock { $0.action = nil }
+    #expect(error?.code == .leaseLost && error?.hint != nil, "\(error as Any)")
+    #expect(try indexes().isEmpty)
+  }
+
+  /// It ends before the next pack, changes nothing and leaves no lease.
+  @Test(arguments: [false, true]) func itEndsEarlyWhenItIsAskedTo(dry: Bool) throws {
+    for id in try indexes() { try flip(id) }
+    let now = try indexes()
+    let counters = ProgressCounters()
+    let repair = IndexRepair(
+      repository, isDry: dry, counters: counters,
+      isStopping: { counters.progress.filesDone == 3 })
+    let error = storeError { try repair.run() }
+    #expect(error?.kind == .interrupted && error?.hint == "run it again", "\(error as Any)")
+    #expect(counters.progress.filesToDo == 4 && "\(counters.progress.inHand)".hasPrefix("packs/"))
+    #expect(try indexes() == now)
+    #expect(try memory.list(RepositoryLayout.leases).isEmpty)
+    #expect(try self.repair(dry: dry).packs == 4)
+  }
+
   /// Each call fails, once or from then on, as after a kill: what could be read before can be read,
   /// and the next repair ends the work.
   @Test(arguments: [false, true]) func everyStorageCallFails(staysBroken: Bool) throws {

@@ -1,4 +1,4 @@
-import Lifecycle
+import ArchiveStore
 import SystemIO
 import Testing
 
@@ -23,6 +23,13 @@ import Testing
     #expect(text.counts == "10.0 MiB of 100 MiB, 120 of 1,200 files, 5.0 MiB/s, 18 s left")
     text.take(Self.state(files: 1, bytes: 10 << 20, problems: 1), at: 12)
     #expect(text.line.hasSuffix(", 1 error: apps/a/data/notes.db"))
+  }
+
+  @Test func workWithoutBytesIsToldByFiles() {
+    var text = ProgressText()
+    text.take(ProgressState(filesToDo: 20, inHand: "packs/ab/cd"), at: 0)
+    text.take(ProgressState(filesToDo: 20, filesDone: 5, inHand: "packs/ab/cd"), at: 1)
+    #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
   @Test func theTimeLeftIsThatOfWhatTakesLonger() {

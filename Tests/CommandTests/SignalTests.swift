@@ -18,22 +18,26 @@ import Testing
     _ = try cli.succeed("init repo --plain")
   }
 
+  private static let durable = "fsync,fdatasync,syncfs"
+  private static let hasLease = #"[ -n "$(ls repo/leases)" ]"#
+  private static let readsPacks = "grep -qs packs/ trace"
   private static let backup = "backup --layout folder --root tree --repo repo"
 
-  /// Runs a backup in the background by a shell that does `script` as soon as it writes; `$P` is the
-  /// backup's process. Each call that makes bytes durable takes `seconds`, so that the script is done
-  /// before the backup is, on any machine. A shell makes what it starts in the background ignore
-  /// SIGINT. Gives how the backup ended, and what it said.
+  /// Runs a command in the background by a shell that does `script` as soon as `begun` holds: as it
+  /// writes, a backup does. `$P` is the command's process. Each of the `slow` calls, by which bytes are made durable,
+  /// takes `seconds`, so that the script is done before the command is, on any machine. A shell makes what it starts in the background ignore
+  /// SIGINT. Gives how the command ended, and what it said.
   private func signalled(
-    _ script: String, arguments: String = "", under wrapper: String = "", seconds: Double = 0.5
+    _ script: String, command: String = Self.backup, arguments: String = "",
+    under wrapper: String = "", seconds: Double = 0.5, slow calls: String = Self.durable,
+    when begun: String = Self.hasLease
   ) throws -> Program.Outcome {
-    let calls = "fsync,fdatasync,syncfs"
     let delay = "\(calls):delay_enter=\(Int(seconds * 1_000_000))"
     let text = """
-      \(wrapper) strace -f -o trace -e trace=\(calls) -e inject=\(delay) \
-        env --default-signal=INT "$0" \(Self.backup) \(arguments) & S=$!
+      \(wrapper) strace -f -y -o trace -e trace=\(calls) -e inject=\(delay) \
+        env --default-signal=INT "$0" \(command) \(arguments) & S=$!
       for i in $(seq 2000); do
-        if [ -n "$(ls repo/leases)" ]; then break; fi
+        if \(begun); then break; fi
         sleep 0.005
       done
       P=$(pgrep -P $S)
@@ -58,6 +62,48 @@ import Testing
     _ = try cli.succeed(Self.backup)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
     try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
+
+  /// A lease that is left would keep the next repair out for an hour.
+  @Test(arguments: ["INT", "TERM", "HUP"])
+  func aSignalEndsARepairWithNothingChanged(_ signal: String) throws {
+    _ = try cli.succeed(Self.backup + " --quiet")
+    for name in try cli.names(in: "repo/index") {
+      try FileManager.default.removeItem(atPath: "\(cli.folder.string)/repo/index/\(name)")
+    }
+    let outcome = try signalled(
+      "kill -\(signal) $P", command: "repair index --repo repo", slow: "pread64")
+    #expect(outcome.code == 130, "\(outcome.errors)")
+    #expect(outcome.errors.contains("it was interrupted, with nothing changed"))
+    #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
+    #expect(try cli.names(in: "repo/leases").isEmpty && cli.names(in: "repo/index").isEmpty)
+    #expect(try cli.succeed("repair index --repo repo").hasPrefix("named "))
+    _ = try cli.succeed("check --repo repo")
+  }
+
+  @Test(arguments: ["INT", "TERM", "HUP"])
+  func aSignalEndsACheck(_ signal: String) throws {
+    _ = try cli.succeed(Self.backup + " --quiet")
+    let outcome = try signalled(
+      "kill -\(signal) $P", command: "check --read-data --repo repo", slow: "pread64",
+      when: Self.readsPacks)
+    #expect(outcome.code == 130 && outcome.output.isEmpty, "\(outcome.errors)")
+    #expect(outcome.errors.contains("cannot finish the check of 'repo': it was interrupted"))
+    #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
+  }
+
+  @Test func aCheckTellsHowFarItIs() throws {
+    _ = try cli.succeed(Self.backup + " --quiet")
+    let questions = "while kill -USR1 $P 2> /dev/null; do sleep 0.2; done"
+    let outcome = try signalled(
+      questions, command: "check --read-data --repo repo", seconds: 0.1, slow: "pread64",
+      when: Self.readsPacks)
+    #expect(outcome.code == 0 && outcome.output.hasSuffix("no damage found\n"))
+    let lines = outcome.errors.split(separator: "\n")
+    #expect(
+      lines.contains { $0.contains(" of 15.3 MiB, ") && $0.contains(" files") },
+      "\(outcome.errors)")
+    #expect(lines.allSatisfy { $0.contains(": packs/") }, "\(outcome.errors)")
   }
 
   @Test func asJSONTheInterruptionIsJSON() throws {

@@ -58,7 +58,8 @@ import Testing
 
   private static func check(_ repository: Repository) throws(StoreError) -> Outcome {
     do {
-      let report = try RepositoryCheck(repository, reading: .everything, workers: 1).run { _ in }
+      let check = RepositoryCheck(repository, reading: .everything, workers: 1)
+      let report = try check.run().tell { _ in }
       return report.damaged + report.costs > 0 ? .found : .unnoticed
     } catch let error as StoreError {
       throw error

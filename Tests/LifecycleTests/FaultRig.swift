@@ -64,7 +64,7 @@ struct FaultRig {
   /// Whether nothing is damaged and nothing is missing in the repository.
   func expectSound(_ what: String) throws {
     let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
-    let report = try check.run { finding in
+    let report = try check.run().tell { finding in
       if case .remark = finding { return }
       Issue.record("\(what): \(finding)")
     }

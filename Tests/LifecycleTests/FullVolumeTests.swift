@@ -31,7 +31,7 @@ import Testing
     #expect(try rig.names("small/repo/leases").isEmpty)
     #expect(try repository.snapshots().snapshots.map(\.id) == [first.id])
     let check = RepositoryCheck(repository, reading: .everything, workers: 1)
-    #expect(try check.run { _ in }.damaged == 0)
+    #expect(try check.run().tell { _ in }.damaged == 0)
     // Once there is room the same run succeeds.
     try rig.folder.folder.folder("small").remove("filler")
     let next = try rig.backup(to: repository, keeping: "cache")

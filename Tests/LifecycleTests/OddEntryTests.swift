@@ -268,7 +268,7 @@ import Testing
     let back = try rig.restore(report)
     #expect(back.isComplete && back.restored.files == 10)
     let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
-    let checked = try check.run { _ in }
+    let checked = try check.run().tell { _ in }
     #expect(checked.damaged == 0)
   }
 

@@ -24,7 +24,7 @@ import Testing
 
   private func expectSound() throws {
     let check = RepositoryCheck(rig.repository, reading: .everything, workers: 2)
-    _ = try check.run { finding in
+    _ = try check.run().tell { finding in
       if case .remark = finding { return }
       Issue.record("\(finding)")
     }

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import SystemIO
 
 /// What packs say of themselves, as index objects in memory: for packs that no whole index object
 /// names (docs/repository-format.md, "Index").
@@ -15,16 +16,31 @@ struct PackRescue: Sendable {
   /// Reads no pack.
   init() {}
 
-  /// Reads the tables of all packs but those that are named.
-  init(in storage: any Storage, but named: Set<Digest>) throws(StoreError) {
+  /// Reads the tables of all packs but those that are named. Where they are many it takes long: before
+  /// each `goOn` is called.
+  init(
+    in storage: any Storage, but named: Set<Digest>,
+    counters: ProgressCounters = ProgressCounters(),
+    goOn: () throws(StoreError) -> Void = {}
+  ) throws(StoreError) {
     let packs = try RepositoryListing.packs(storage, bearingMissingFolders: true)
-    for pack in packs.subtracting(named).sorted() { try add(pack, storage) }
+      .subtracting(named).sorted()
+    counters.expect(files: packs.count, bytes: 0)
+    for pack in packs {
+      try goOn()
+      counters.begin(ByteString("\(RepositoryLayout.pack(pack))"))
+      try add(pack, storage)
+      counters.didHandle(files: 1)
+    }
     try closeObject()
   }
 
-  /// Reads the tables of some packs, whose sizes are known.
-  init(of packs: [Digest: UInt64], in storage: any Storage) throws(StoreError) {
+  /// Reads the tables of some packs, whose sizes are known; before each `goOn` is called.
+  init(
+    of packs: [Digest: UInt64], in storage: any Storage, goOn: () throws(StoreError) -> Void
+  ) throws(StoreError) {
     for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
+      try goOn()
       try add(pack, size: size, storage)
     }
     try closeObject()

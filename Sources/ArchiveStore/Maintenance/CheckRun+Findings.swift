@@ -14,6 +14,7 @@ extension CheckRun {
     let reader = try check.repository.beginReading(by: index)
     let roots = snapshots.map(\.snapshot.tree)
     try reader.walkTogether(roots) { path, found in
+      try check.requireGoingOn()
       switch found {
       case .damage(let error, let trees):
         try tell(cost(path, "\(error.subject): \(error.reason)", trees))
@@ -47,6 +48,7 @@ extension CheckRun {
     if condemnedPacks > 0 {
       remarks.append(("condemned", "\(condemnedPacks) packs are about to be removed"))
     }
+    remarks += missingFolders()
     for name in inventory.leases { remarks += try lease(name) }
     let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
     for pin in inventory.pins where !ids.contains(pin) {
@@ -56,6 +58,20 @@ extension CheckRun {
       remarks.append(("\(stranger)", "it does not belong there, and is not looked at"))
     }
     return remarks + (try missingFiles())
+  }
+
+  /// Folders that copies left out; those of packs, which may be many, in one remark.
+  private func missingFolders() -> [(object: String, reason: String)] {
+    let reason = "as copies leave out empty ones; nothing needs what was there"
+    var remarks = emptyFolders.filter { $0.folder == .root }.map { folder in
+      (object: "\(folder)", reason: "the folder is missing, \(reason)")
+    }
+    let packs = emptyFolders.count - remarks.count
+    if packs > 0 {
+      let all = RepositoryLayout.packFolders.count
+      remarks.append(("packs", "\(packs) of the \(all) folders in it are missing, \(reason)"))
+    }
+    return remarks
   }
 
   /// Files that help, and that nothing is lost without.

@@ -11,6 +11,8 @@ struct CheckRun {
   private(set) var snapshots: [StoredSnapshot] = []
   private(set) var index = CheckedIndex([])
   private(set) var condemnedPacks = 0
+  /// Folders that are missing and that nothing needs.
+  private(set) var emptyFolders: [ObjectPath] = []
   /// Whether all that snapshots need can be restored.
   private(set) var isWhole = true
 
@@ -22,9 +24,9 @@ struct CheckRun {
     inventory = try RepositoryInventory(storage)
     report.packs = inventory.packs.count
     report.storedBytes = inventory.packs.values.reduce(0, +)
-    for folder in inventory.missingFolders { note("\(folder)", "the folder is missing") }
     try loadSnapshots()
     try loadIndexes()
+    noteMissingFolders()
     try loadCondemned()
     holdPacksAgainstIndex()
     try readContents()
@@ -39,8 +41,24 @@ struct CheckRun {
     note("\(path)", error.reason)
   }
 
+  /// A folder that was empty when it went is no damage.
+  private mutating func noteMissingFolders() {
+    for folder in inventory.obstructedFolders { note("\(folder)", "it is not a folder") }
+    let needs = FolderNeeds(
+      hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
+      packFolders: Set(index.packIDs.map { RepositoryLayout.pack($0).folder }))
+    for folder in inventory.missingFolders {
+      if let reason = needs.loss(of: folder) {
+        note("\(folder)", reason)
+      } else {
+        emptyFolders.append(folder)
+      }
+    }
+  }
+
   private mutating func loadSnapshots() throws(StoreError) {
     for id in inventory.snapshots {
+      try check.requireGoingOn()
       do {
         let stored = try check.repository.snapshot(id)
         snapshots.append(stored)
@@ -59,6 +77,7 @@ struct CheckRun {
   private mutating func loadIndexes() throws(StoreError) {
     var objects: [IndexObject] = []
     for id in inventory.indexes {
+      try check.requireGoingOn()
       do {
         objects.append(try IndexLoading.open(id, from: storage))
       } catch { try note(RepositoryLayout.index(id), error) }
@@ -114,13 +133,15 @@ struct CheckRun {
       _ = data.finish()
       throw error
     }
-    for verdict in data.finish() { take(verdict) }
+    let verdicts = data.finish()
+    try check.requireGoingOn()
+    for verdict in verdicts { take(verdict) }
     if !isWhole { try rescue() }
   }
 
   private mutating func readTrees() throws {
     let reader = try check.repository.beginReading(by: index)
-    var trees = TreeCheck(reader, index)
+    var trees = TreeCheck(reader, index, check)
     for stored in snapshots { try trees.check(stored.snapshot.tree) }
     (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
   }
@@ -129,7 +150,7 @@ struct CheckRun {
   private mutating func rescue() throws {
     let unnamed = inventory.packs.filter { !index.names($0.key) }
     if unnamed.isEmpty { return }
-    let rescue = try PackRescue(of: unnamed, in: storage)
+    let rescue = try PackRescue(of: unnamed, in: storage, goOn: check.requireGoingOn)
     for (pack, error) in rescue.faults { note("\(RepositoryLayout.pack(pack))", error.reason) }
     index.rescued = rescue.objects
     try readTrees()

@@ -11,13 +11,15 @@ struct DataCheck {
   init(
     _ inventory: RepositoryInventory, _ index: CheckedIndex, _ check: RepositoryCheck
   ) throws(StoreError) {
-    let storage = check.repository.storage
     let chosen = Self.chosen(of: inventory.packs, by: check.reading)
     let counts = chosen.isEmpty ? [:] : index.counts()
     let packs = chosen.map { pack, size in
-      PackCheck(pack, size: size, index, expected: counts[pack] ?? 0, in: storage)
+      PackCheck(
+        pack, size: size, index, expected: counts[pack] ?? 0, in: check.repository.storage,
+        counters: check.counters, isStopping: check.isStopping)
     }
     self.packs = packs
+    check.counters.expect(files: chosen.count, bytes: chosen.reduce(0) { $0 + $1.value })
     guard !packs.isEmpty else {
       workers = nil
       return

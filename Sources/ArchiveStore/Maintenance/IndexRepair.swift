@@ -10,10 +10,33 @@ internal import SystemIO
 public struct IndexRepair {
   private let repository: Repository
   private let isDry: Bool
+  private let counters: ProgressCounters
+  private let isStopping: @Sendable () -> Bool
+  private let clock: @Sendable () -> Double
 
-  /// Prepares a repair; a dry one finds out what there is to do, and changes nothing.
-  public init(_ repository: Repository, isDry: Bool = false) {
-    (self.repository, self.isDry) = (repository, isDry)
+  /// Prepares a repair; a dry one finds out what there is to do, and changes nothing. It tells the
+  /// counters how far it is. Before each pack it asks `isStopping`, and ends as `interrupted` with
+  /// nothing changed when that holds.
+  public init(
+    _ repository: Repository, isDry: Bool = false,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
+  ) {
+    self.init(
+      repository, isDry: isDry, counters: counters, isStopping: isStopping,
+      clock: Host.monotonicSeconds)
+  }
+
+  /// - Parameter clock: seconds since any moment, which never go back.
+  init(
+    _ repository: Repository, isDry: Bool = false, counters: ProgressCounters,
+    isStopping: @escaping @Sendable () -> Bool, clock: @escaping @Sendable () -> Double
+  ) {
+    self.repository = repository
+    self.isDry = isDry
+    self.counters = counters
+    self.isStopping = isStopping
+    self.clock = clock
   }
 
   /// What a repair did, or would do.
@@ -36,14 +59,18 @@ public struct IndexRepair {
 
   /// Repairs.
   ///
-  /// - Throws: `StoreError`: `busy` when another program removes objects just now, `leaseLost`.
+  /// - Throws: `StoreError`: `busy` when another program removes objects just now, `leaseLost`,
+  ///   `interrupted`.
   public func run() throws(StoreError) -> Report {
     let features = repository.settings.features
     try repository.settings.requireKnown(features.read, for: "read", place: repository.place)
-    if isDry { return try report(try Findings(storage)) }
+    if isDry {
+      let found = try findings { () throws(StoreError) in try requireGoingOn() }
+      return report(found)
+    }
     try repository.settings.requireKnown(features.write, for: "write", place: repository.place)
     try repository.settings.requireKnown(features.prune, for: "prune", place: repository.place)
-    let lease = try Lease(storage)
+    let lease = try Lease(storage, clock: clock)
     defer { lease.release() }
     guard let right = try PruneLease(lease) else {
       throw StoreError(
@@ -51,8 +78,12 @@ public struct IndexRepair {
         hint: "try again when it has ended")
     }
     defer { right.release() }
-    let found = try Findings(storage)
-    var report = try report(found)
+    try storage.makeMissing(RepositoryLayout.folders, in: .root)
+    let found = try findings { () throws(StoreError) in
+      try requireGoingOn()
+      guard try right.keepAlive() else { throw lost }
+    }
+    var report = report(found)
     report.written = try found.rescue.objects.map { object throws(StoreError) in
       guard try right.isHeld() else { throw lost }
       return try write(object, lease)
@@ -73,18 +104,31 @@ public struct IndexRepair {
       hint: "run the command again")
   }
 
+  private func requireGoingOn() throws(StoreError) {
+    guard isStopping() else { return }
+    throw StoreError(
+      .interrupted, "finish the repair of the index of", storage.place,
+      "it was interrupted, with nothing changed", hint: "run it again")
+  }
+
   /// The index as it is, and what it lacks.
   private struct Findings {
     let index: LoadedIndex
     let rescue: PackRescue
-
-    init(_ storage: any Storage) throws(StoreError) {
-      index = try IndexLoading.loadAll(from: storage)
-      rescue = try PackRescue(in: storage, but: index.packs)
-    }
   }
 
-  private func report(_ found: Findings) throws(StoreError) -> Report {
+  /// Reads the index, and the packs that it does not name; before each of them, and before what is
+  /// found is used, `goOn` is called.
+  private func findings(
+    _ goOn: () throws(StoreError) -> Void
+  ) throws(StoreError) -> Findings {
+    let index = try IndexLoading.loadAll(from: storage)
+    let rescue = try PackRescue(in: storage, but: index.packs, counters: counters, goOn: goOn)
+    try goOn()
+    return Findings(index: index, rescue: rescue)
+  }
+
+  private func report(_ found: Findings) -> Report {
     var report = Report()
     report.packs = found.rescue.packs.count
     report.blobs = found.rescue.objects.reduce(0) { $0 + $1.blobs }

@@ -23,23 +23,28 @@ final class PackCheck: Sendable {
   private let index: CheckedIndex
   /// How many entries the index has of it.
   private let expected: Int
+  private let isStopping: @Sendable () -> Bool
 
   init(
-    _ pack: Digest, size: UInt64, _ index: CheckedIndex, expected: Int, in storage: any Storage
+    _ pack: Digest, size: UInt64, _ index: CheckedIndex, expected: Int, in storage: any Storage,
+    counters: ProgressCounters = ProgressCounters(),
+    isStopping: @escaping @Sendable () -> Bool = { false }
   ) {
     self.index = index
     self.expected = expected
-    reading = Mutex(PackReading(pack, size: size, in: storage))
+    self.isStopping = isStopping
+    reading = Mutex(PackReading(pack, size: size, in: storage, counters))
   }
 
   /// Whether the caller is the first to take it.
   func take() -> Bool { !isTaken.exchange(true, ordering: .relaxed) }
 
-  /// Works on the frames that no other thread took.
+  /// Works on the frames that no other thread took, unless the work is to end early.
   func work(_ check: inout FrameCheck) {
+    if isStopping() { return }
     reading.withLock { $0.begin(index, expected: expected) }
     var room: [UInt8] = []
-    while var frame = reading.withLock({ $0.next(in: &room) }) {
+    while !isStopping(), var frame = reading.withLock({ $0.next(in: &room) }) {
       let found = check.check(frame)
       swap(&room, &frame.stored)
       reading.withLock { $0.take(found) }

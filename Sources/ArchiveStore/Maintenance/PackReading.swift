@@ -16,11 +16,14 @@ struct PackReading: ~Copyable {
   private let storage: any Storage
   private let path: ObjectPath
   private let size: UInt64
+  private let counters: ProgressCounters
   private var verdict: PackCheck.Verdict
   private var hash = Blake2b()
   /// Up to where the pack's bytes are in the hash; nothing once some could not be read.
   private var hashed: UInt64? = 0
   private var isBegun = false
+  /// Whether all frames were read.
+  private var isRead = false
   private var frames: [FramePlace] = []
   private var nextFrame = 0
   /// In the order of the frames.
@@ -32,9 +35,12 @@ struct PackReading: ~Copyable {
   /// Why a thread could not work on it.
   var failure: StoreError?
 
-  init(_ pack: Digest, size: UInt64, in storage: any Storage) {
+  init(
+    _ pack: Digest, size: UInt64, in storage: any Storage, _ counters: ProgressCounters
+  ) {
     self.storage = storage
     self.size = size
+    self.counters = counters
     path = RepositoryLayout.pack(pack)
     verdict = PackCheck.Verdict(pack: pack)
   }
@@ -43,6 +49,7 @@ struct PackReading: ~Copyable {
   mutating func begin(_ index: CheckedIndex, expected: Int) {
     guard !isBegun else { return }
     isBegun = true
+    counters.begin(ByteString("\(path)"))
     (frames, records) = tables(index, expected: expected)
   }
 
@@ -56,6 +63,7 @@ struct PackReading: ~Copyable {
     do {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
+      counters.didFail()
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -87,6 +95,8 @@ struct PackReading: ~Copyable {
         take(FrameCheck.Finding(number: number, fault: error, lost: held))
       }
     }
+    if !isRead { counters.didHandle(files: 1) }
+    isRead = true
     return nil
   }
 
@@ -108,6 +118,7 @@ struct PackReading: ~Copyable {
     verdict.blobs += finding.blobs
     lose(finding.lost)
     lose(finding.wrong[...])
+    if finding.fault != nil || !finding.wrong.isEmpty { counters.didFail() }
     if let fault = finding.fault { badFrames.append((finding.number, fault.reason)) }
     for record in finding.wrong {
       faults.append((finding.number, " holds other bytes at the place of \(record.id)"))
@@ -122,6 +133,7 @@ struct PackReading: ~Copyable {
     hash.update(bytes)
     hashed? += UInt64(bytes.count)
     verdict.bytes += UInt64(bytes.count)
+    counters.didHandle(bytes: UInt64(bytes.count))
   }
 
   /// Takes what lies before a place and in no frame.

@@ -13,6 +13,8 @@ struct RepositoryInventory: Hashable {
   var pins: [ByteString] = []
   /// Folders of the layout that are not there.
   var missingFolders: [ObjectPath] = []
+  /// Those in whose place something else is.
+  var obstructedFolders: [ObjectPath] = []
   /// Files whose names are not of the format, or not of their folder.
   var strangers: [ObjectPath] = []
 
@@ -55,11 +57,12 @@ struct RepositoryInventory: Hashable {
     _ folder: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [ByteString] {
     do {
-      return try storage.list(folder)
+      if let names = try storage.listIfPresent(folder) { return names }
+      missingFolders.append(folder)
     } catch {
       guard error.code == .missing else { throw error }
-      missingFolders.append(folder)
-      return []
+      obstructedFolders.append(folder)
     }
+    return []
   }
 }

@@ -5,6 +5,7 @@ internal import SystemIO
 struct TreeCheck {
   private let reader: RepositoryReader
   private let index: CheckedIndex
+  private let request: RepositoryCheck
   private var reaches: [TreeReference: Reach] = [:]
   private(set) var entries = 0
   /// Whether everything that was looked at can be restored.
@@ -31,9 +32,10 @@ struct TreeCheck {
     var reach = Reach()
   }
 
-  init(_ reader: RepositoryReader, _ index: CheckedIndex) {
+  init(_ reader: RepositoryReader, _ index: CheckedIndex, _ check: RepositoryCheck) {
     self.reader = reader
     self.index = index
+    request = check
   }
 
   /// Looks at a snapshot's tree and all below it that was not seen before.
@@ -61,6 +63,7 @@ struct TreeCheck {
   }
 
   private mutating func look(at tree: TreeReference) throws -> Open {
+    try request.requireGoingOn()
     var level = Open(tree: tree)
     _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
     do {

@@ -90,6 +90,7 @@ struct ReaderIndex {
     return true
   }
 
+  /// Bears that something else is in the folder's place, too: the packs tell.
   private static func list(_ storage: any Storage) throws(StoreError) -> [Digest] {
     do {
       return try RepositoryListing.indexes(storage)

@@ -23,7 +23,8 @@ final class Lease: Sendable {
   static let touchInterval = 60.0
   static let patience = 3600.0
 
-  /// Takes a lease.
+  /// Takes a lease; the folder of leases, which copies leave out as it is empty, is made where it is
+  /// missing.
   ///
   /// - Parameter clock: seconds since any moment, which never go back.
   init(
@@ -34,14 +35,23 @@ final class Lease: Sendable {
     self.storage = storage
     path = RepositoryLayout.leases.appending(name)
     state = Mutex(State(lastTouch: clock()))
-    try storage.makeFolders([name], in: RepositoryLayout.leases)
+    do throws(StoreError) {
+      try storage.makeFolders([name], in: RepositoryLayout.leases)
+    } catch {
+      guard error.code == .missing else { throw error }
+      try storage.makeMissing([RepositoryLayout.leases.name], in: .root)
+      try storage.makeFolders([name], in: RepositoryLayout.leases)
+    }
     try touchAlive()
   }
 
   deinit { release() }
 
   /// Tells that work goes on, if the last time is a minute ago. Cheap: to be called often.
-  func keepAlive() throws(StoreError) {
+  func keepAlive() throws(StoreError) { _ = try touchIfDue() }
+
+  /// The same; whether the last time was a minute ago.
+  func touchIfDue() throws(StoreError) -> Bool {
     let now = clock()
     let isDue = state.withLock { state in
       guard now - state.lastTouch >= Self.touchInterval else { return false }
@@ -49,6 +59,7 @@ final class Lease: Sendable {
       return true
     }
     if isDue { try touchAlive() }
+    return isDue
   }
 
   /// Tells that work goes on, now.

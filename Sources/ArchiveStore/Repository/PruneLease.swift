@@ -79,6 +79,10 @@ struct PruneLease {
     return now.since(last) > Lease.patience
   }
 
+  /// Tells that work goes on, if the last time is a minute ago, and whether it may as far as is known.
+  /// Cheap: to be called often.
+  func keepAlive() throws(StoreError) -> Bool { try lease.touchIfDue() ? try isHeld() : true }
+
   /// Tells that work goes on, and whether it may: the folder may have been taken away.
   func isHeld() throws(StoreError) -> Bool {
     try lease.keepAlive()

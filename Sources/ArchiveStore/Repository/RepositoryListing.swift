@@ -6,6 +6,8 @@ internal import SystemIO
 ///
 /// Of the packs only the folders are listed in which one lies that the index names: on others nobody
 /// relies. A small repository has few of them, and a folder costs as much as a file to read.
+///
+/// Folders that are missing are made, so that this is known before the first object is to lie there.
 struct RepositoryListing {
   var condemnedPacks: Set<Digest> = []
   /// Whether any condemned object was there.
@@ -13,11 +15,13 @@ struct RepositoryListing {
   var indexes: [Digest] = []
   var packs: Set<Digest> = []
   var snapshots: [Digest] = []
+  /// Folders that are not there.
+  private var missing: [ObjectPath] = []
 
   /// Begins to list for a writer, which notes in its lease each condemned object that it has seen:
   /// the index is to be read before the rest is listed.
   init(_ storage: any Storage, lease: Lease) throws(StoreError) {
-    for name in try storage.list(RepositoryLayout.condemned) {
+    for name in try names(RepositoryLayout.condemned, storage) {
       guard let id = name.utf8.flatMap({ $0.hasSuffix(".json") ? $0.dropLast(5) : nil }) else {
         continue
       }
@@ -26,22 +30,51 @@ struct RepositoryListing {
       condemnedPacks.formUnion(object.packs)
       try lease.noteSeen(String(id))
     }
-    indexes = try Self.indexes(storage)
+    indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
   }
 
-  /// Lists the rest: those of the packs that the index names, and the snapshots.
+  /// Lists the rest: those of the packs that the index names, and the snapshots. Makes the folders
+  /// that are missing.
+  ///
+  /// - Throws: `missing` where one was not empty.
   mutating func finish(
     _ storage: any Storage, indexed: Set<Digest>
   ) throws(StoreError) {
     let folders = Set(indexed.map { RepositoryLayout.pack($0).folder })
-    let names = Set(try storage.list(RepositoryLayout.packs))
+    let present = Set(try names(RepositoryLayout.packs, storage))
     for name in RepositoryLayout.packFolders {
       let folder = RepositoryLayout.packs.appending(name)
-      // Better known now than when the first pack is to lie there.
-      guard names.contains(name) else { throw .missing("\(folder)") }
-      if folders.contains(folder) { packs.formUnion(try Self.packs(in: folder, storage)) }
+      if !present.contains(name) {
+        missing.append(folder)
+      } else if folders.contains(folder) {
+        packs.formUnion(try Self.packs(in: folder, storage))
+      }
     }
-    snapshots = try Self.snapshots(storage)
+    snapshots = Self.snapshots(try names(RepositoryLayout.snapshots, storage))
+    try makeMissing(
+      storage,
+      FolderNeeds(
+        hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty, packFolders: folders))
+  }
+
+  private func makeMissing(
+    _ storage: any Storage, _ needs: FolderNeeds
+  ) throws(StoreError) {
+    for folder in missing { try needs.requireEmpty(folder) }
+    if missing.contains(where: { $0.folder == .root }) {
+      try storage.makeMissing(RepositoryLayout.folders, in: .root)
+    }
+    if missing.contains(where: { $0.folder == RepositoryLayout.packs }) {
+      try storage.makeMissing(RepositoryLayout.packFolders, in: RepositoryLayout.packs)
+    }
+  }
+
+  private mutating func names(
+    _ folder: ObjectPath, _ storage: any Storage
+  ) throws(StoreError) -> [ByteString] {
+    if let names = try storage.listIfPresent(folder) { return names }
+    missing.append(folder)
+    return []
   }
 
   /// All packs. Readers bear that folders are missing: they are empty ones.
@@ -65,15 +98,21 @@ struct RepositoryListing {
     try storage.list(folder).compactMap { RepositoryLayout.id($0, suffix: ".tar.zst") }
   }
 
+  /// All index objects; a folder of them that is missing is an empty one.
   static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
-    try storage.list(RepositoryLayout.indexes).compactMap {
-      RepositoryLayout.id($0, suffix: ".index")
-    }
+    indexes(try storage.listIfPresent(RepositoryLayout.indexes) ?? [])
   }
 
+  private static func indexes(_ names: [ByteString]) -> [Digest] {
+    names.compactMap { RepositoryLayout.id($0, suffix: ".index") }
+  }
+
+  /// All snapshots; a folder of them that is missing is an empty one.
   static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
-    try storage.list(RepositoryLayout.snapshots).compactMap {
-      RepositoryLayout.id($0, suffix: ".json")
-    }
+    snapshots(try storage.listIfPresent(RepositoryLayout.snapshots) ?? [])
+  }
+
+  private static func snapshots(_ names: [ByteString]) -> [Digest] {
+    names.compactMap { RepositoryLayout.id($0, suffix: ".json") }
   }
 }

@@ -1,3 +1,4 @@
+public import ArchiveStore
 internal import SandboxModel
 public import SystemIO
 

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO

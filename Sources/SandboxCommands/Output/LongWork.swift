@@ -1,5 +1,5 @@
+internal import ArchiveStore
 internal import ArgumentParser
-internal import Lifecycle
 internal import Synchronization
 internal import SystemIO
 

@@ -1,5 +1,5 @@
+internal import ArchiveStore
 internal import Codecs
-internal import Lifecycle
 internal import SystemIO
 
 /// Shows on standard error how far an operation is, by a thread of its own, till it is ended.

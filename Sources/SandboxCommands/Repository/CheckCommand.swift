@@ -17,10 +17,12 @@ struct CheckCommand: SandboxCommand {
 
         Exit status 13 says that something is damaged: each damaged object is named, then each path \
         that cannot be restored from which snapshots. All else can still be restored. Remarks (what \
-        an interrupted backup left) are no damage.
+        an interrupted backup left, empty folders that a copy left out) are no damage. 130 says \
+        that the check was interrupted.
 
         With --json each finding is a line: finding (damage, cost, remark), object or path and \
-        snapshots, reason. The last line is the summary.
+        snapshots, reason. The last line is the summary. With --verbose, before them a line each \
+        second, how far the reading of data is.
 
         \(Examples.text([
           "sandboxctl check --repo repo", "sandboxctl check --read-data --repo repo",
@@ -39,13 +41,20 @@ struct CheckCommand: SandboxCommand {
   var readDataSubset: String?
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let reading = try reading()
-    let check = RepositoryCheck(
-      try repository.open().repository, reading: reading, workers: Host.processors)
-    let report = try check.run { finding in
+    let checked = try repository.open().repository
+    let counters = ProgressCounters()
+    let result = try progress.run(counters, output) { isStopping in
+      try RepositoryCheck(
+        checked, reading: reading, workers: Host.processors, counters: counters,
+        isStopping: isStopping
+      ).run()
+    }
+    let report = try result.tell { finding in
       if output.json {
         try console.result(finding.json)
       } else if !output.quiet || finding.isDamage {

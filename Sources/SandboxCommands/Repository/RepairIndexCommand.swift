@@ -17,9 +17,11 @@ struct RepairIndexCommand: SandboxCommand {
         read, and so do those of a later version of the program. Snapshots and packs are not touched.
 
         Exit status 13 says that packs cannot be read: what only they hold is lost, as 'sandboxctl \
-        check' tells. 11 says that another program removes objects from the repository just now.
+        check' tells. 11 says that another program removes objects from the repository just now, 130 \
+        that it was interrupted, with nothing changed.
 
-        With --json the answer is one object.
+        With --json the answer is one object; with --verbose, before it a line each second, how far \
+        it is.
 
         \(Examples.text([
           "sandboxctl repair index --repo repo --dry-run", "sandboxctl repair index --repo repo",
@@ -31,10 +33,17 @@ struct RepairIndexCommand: SandboxCommand {
   var dryRun = false
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let report = try IndexRepair(try repository.open().repository, isDry: dryRun).run()
+    let repository = try repository.open().repository
+    let counters = ProgressCounters()
+    let report = try progress.run(counters, output) { isStopping in
+      try IndexRepair(
+        repository, isDry: dryRun, counters: counters, isStopping: isStopping
+      ).run()
+    }
     for error in report.unreadable + report.kept { console.warning(error.description) }
     if output.json {
       try console.result(report.json(isDry: dryRun))

@@ -1,0 +1,170 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Copies leave empty folders out: a repository without them is as good as before, and one that lost a
+/// folder with something in it is not.
+@Suite struct MissingFolderTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+  private let files = [("a", [UInt8](repeating: 1, count: 100)), ("b", [2, 3])]
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
+  /// Removes all empty folders, as a copy by rclone lacks them; gives how many of them were for packs.
+  private func removeEmptyFolders() throws -> Int {
+    var packs = 0
+    for name in RepositoryLayout.packFolders {
+      let folder = RepositoryLayout.packs.appending(name)
+      guard try storage.list(folder).isEmpty else { continue }
+      try storage.remove(folder)
+      packs += 1
+    }
+    for name in RepositoryLayout.folders {
+      let folder = ObjectPath.root.appending(name)
+      if try storage.list(folder).isEmpty { try storage.remove(folder) }
+    }
+    return packs
+  }
+
+  private func removeWithContents(_ folder: ObjectPath) throws {
+    for name in try storage.list(folder) {
+      let path = folder.appending(name)
+      if try storage.status(path)?.isFolder == true {
+        try removeWithContents(path)
+      } else {
+        try storage.remove(path)
+      }
+    }
+    try storage.remove(folder)
+  }
+
+  private func expectAllFolders() throws {
+    #expect(try Set(storage.list(.root)).isSuperset(of: RepositoryLayout.folders))
+    #expect(try storage.list(RepositoryLayout.packs) == RepositoryLayout.packFolders)
+  }
+
+  private func expectReadable(_ stored: StoredSnapshot) throws {
+    let reader = try repository.beginReading()
+    for (name, bytes) in files {
+      #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes)
+    }
+    #expect(reader.remarks.isEmpty)
+  }
+
+  @Test func emptyFoldersAreRemarkedOnAndMadeAgain() throws {
+    let first = try repository.back(up: files)
+    let packs = try removeEmptyFolders()
+    #expect(packs == 254 || packs == 255)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(found.findings)")
+    #expect(Set(found.remarks) == ["condemned", "leases", "pins", "packs"])
+    #expect("\(found.findings)".contains("\(packs) of the 256 folders"))
+    try expectReadable(first)
+    #expect(try repository.snapshots().snapshots == [first])
+    #expect(try repository.statistics().packs == 2)
+    let second = try repository.back(up: files + [("c", [9])], sequence: 2)
+    try expectAllFolders()
+    try expectReadable(second)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// A repository in which nothing was stored yet has nothing but empty folders.
+  @Test func aNewRepositoryLosesAllOfThem() throws {
+    #expect(try removeEmptyFolders() == 256)
+    // `packs` was empty by then, too.
+    #expect(try storage.status(RepositoryLayout.packs) == nil)
+    #expect(try Checked(repository, .everything).damaged.isEmpty)
+    #expect(try repository.snapshots().snapshots.isEmpty)
+    try expectReadable(try repository.back(up: files))
+    try expectAllFolders()
+  }
+
+  /// What another program makes at the same moment is there.
+  @Test func anotherProgramMakesThemToo() throws {
+    _ = try removeEmptyFolders()
+    let rival = WatchedStorage(storage)
+    rival.state.withLock { state in
+      state.action = { [storage] event in
+        guard event == "folders ." else { return }
+        try? storage.makeMissing(RepositoryLayout.folders, in: .root)
+      }
+    }
+    let lease = try Lease(rival)
+    #expect(try storage.list(RepositoryLayout.leases).count == 1)
+    lease.release()
+  }
+
+  // MARK: - Folders that were not empty
+
+  @Test func packsThatAreGoneAreDamageAndStopAWriter() throws {
+    let first = try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.packs)
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged.count >= 3 && found.costs.count == 1, "\(found.findings)")
+    #expect(found.costs.values.first == [first.id])
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.kind == .damaged && error?.hint?.contains("an empty folder") == true)
+    #expect("\(error as Any)".contains("the index names packs in it"))
+    #expect(try storage.status(RepositoryLayout.packs) == nil)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  @Test func oneFolderOfPacksThatIsGoneStopsAWriter() throws {
+    try repository.back(up: files)
+    let pack = try #require(try RepositoryListing.packs(storage).first)
+    let folder = RepositoryLayout.pack(pack).folder
+    try removeWithContents(folder)
+    #expect(try Checked(repository, .trees).damaged.contains("\(folder)"))
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.subject == "\(folder)")
+    // As the hint says.
+    try storage.makeFolders([folder.name], in: RepositoryLayout.packs)
+    try expectReadable(try repository.back(up: files, sequence: 2))
+  }
+
+  @Test func anIndexThatIsGoneIsMadeAnew() throws {
+    let first = try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.indexes)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.contains("index") && found.report.isIndexDamaged)
+    #expect(try repository.statistics().packs == 2)
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.hint?.contains("repair index") == true)
+    #expect(try IndexRepair(repository, isDry: true).run().packs == 2)
+    #expect(try IndexRepair(repository).run().written.count == 1)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+    try expectReadable(first)
+    #expect(try repository.back(up: files, sequence: 2).snapshot.totals.stored == 0)
+  }
+
+  @Test func snapshotsThatAreGoneAreDamageAndStopAWriter() throws {
+    try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.snapshots)
+    #expect(try Checked(repository, .trees).damaged == ["snapshots"])
+    #expect(try repository.snapshots().snapshots.isEmpty)
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.subject == "snapshots" && error?.hint != nil)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  /// Of a link, a file or a pipe in its place nobody makes a folder.
+  @Test func somethingElseInAFoldersPlaceIsDamage() throws {
+    let folder = TemporaryFolder()
+    let place = folder("repo")
+    let storage = try LocalStorage.create(path: ByteString(place))
+    let repository = try Repository.create(in: storage, program: "test")
+    for name in ["pins", "index", "leases"] {
+      try storage.remove(.root.appending(ByteString(name)))
+      try storage.touch(.root.appending(ByteString(name)))
+      #expect(try Checked(repository, .trees).damaged.contains(name))
+      if name != "pins" {
+        #expect(storeError { try repository.beginWriting() }?.kind == .damaged, "\(name)")
+      }
+    }
+  }
+}
