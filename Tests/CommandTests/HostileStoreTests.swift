@@ -255,6 +255,7 @@ import Testing
     ("\"none\"", "\"age\"", "encryption"), ("\"read\": []", "\"read\": [\"sealed\"]", "sealed"),
     ("blake2b-256", "md5", "hash"), ("{\"format\"", "[\"format\"", "repository.json"),
     ("sandboxctl-repository", "something", "repository"),
+    ("\"recipients\": []", "\"recipients\": [{\"key\": 1}]", "recipients"),
   ]) func repositoriesOfAnotherKind(words: String, lie: String, reason: String) throws {
     let hostile = try Hostile(Self.twoFiles())
     let text = String(decoding: try hostile.cli.folder.read("repo/repository.json"), as: UTF8.self)

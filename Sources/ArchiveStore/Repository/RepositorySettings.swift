@@ -68,6 +68,8 @@ extension RepositorySettings {
     try Self.require("hash", fields.string("hash"), "blake2b-256")
     try Self.require("compression", fields.string("compression"), "zstd")
     try Self.require("encryption", fields.string("encryption", default: "none"), "none")
+    // Text, not strings: what a recipient is, only a version that knows one can tell.
+    try Self.require("recipients", (fields.json["recipients"] ?? []).compact, "[]")
     let chunking = try fields.fields("chunking")
     try Self.require("chunking.id", chunking.string("id"), GearChunker.identifier)
     try Self.require("chunking.min", chunking.count("min"), UInt64(GearChunker.minimum))
