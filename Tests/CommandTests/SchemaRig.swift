@@ -23,6 +23,7 @@ struct SchemaRig {
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
     try OddTree.make(in: cli.folder, at: "odd")
+    try makeLayouts()
     for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {
       try cli.folder.write(
         """

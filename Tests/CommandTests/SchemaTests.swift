@@ -17,7 +17,13 @@ import Testing
       [("init other --plain --json", 0), ("init repo --plain --json", 1), ("init x --json", 2)]
     ),
     ("sample", [("sample again --json", 0), ("sample again --day 1 --json", 0)]),
-    ("apps", [("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0)]),
+    (
+      "apps",
+      [
+        ("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0),
+        ("apps \(SnapTests.device) --json", 0), ("apps \(SchemaRig.flatpakDevice) --json", 0),
+      ]
+    ),
     (
       "classify",
       [
@@ -116,6 +122,8 @@ import Testing
       [
         ("snapshots show latest --json --repo repo", 0),
         ("snapshots show {device} --json --repo repo", 0),
+        ("snapshots show latest --json --repo snaps", 0),
+        ("snapshots show latest --json --repo flats", 0),
       ]
     ),
     (

@@ -8,6 +8,12 @@ import Testing
   /// A system with two snaps, one of which a refresh has copied.
   private static func system() throws -> CommandLine {
     let cli = try CommandLine()
+    try makeSystem(in: cli)
+    return cli
+  }
+
+  /// Makes such a system in the folder `disk`.
+  static func makeSystem(in cli: CommandLine) throws {
     let home = "disk/home/you/snap/"
     for (name, text) in [
       ("editor/41/notes.txt", "old"), ("editor/42/notes.txt", "newer"),
@@ -28,10 +34,9 @@ import Testing
       try Folder.open(path: cli.folder.path(ByteString(place)))
         .createLink("current", to: ByteString(target))
     }
-    return cli
   }
 
-  private static let device = "--root disk/home/you/snap"
+  static let device = "--root disk/home/you/snap"
 
   @Test func appsListsRevisionsAndWhatIsInstalled() throws {
     let cli = try Self.system()
