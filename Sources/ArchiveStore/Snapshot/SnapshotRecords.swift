@@ -178,7 +178,7 @@ public struct ClassTotal: Hashable, Sendable {
   }
 }
 
-/// The data class of a path and all after it in the order of the tree, up to the next run.
+/// The data class of a path and of all below it, up to where another run is nearer.
 public struct ClassRun: Hashable, Sendable {
   public var path: ByteString
   public var name: String

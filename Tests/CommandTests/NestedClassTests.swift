@@ -1,0 +1,54 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Data of one class within another: what lies behind the inner one is of the outer one again.
+@Suite struct NestedClassTests {
+  private static let policy = """
+    policy: nested
+    schema: 1
+    extends: [common]
+    rules:
+      - {id: all, in: [folder], match: "**", class: user-data}
+      - {id: caches, in: [folder], match: "Caches/**", class: cache, backup: always}
+
+    """
+
+  /// A backup of caches with documents behind them, and of a file that is called `Caches.d/link` and
+  /// `Caches/link`.
+  private static func backedUp() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write(policy, at: "nested.yaml")
+    for (name, text) in [("Caches/a", "12"), ("Documents/b", "345"), ("Caches.d/link", "6789")] {
+      try cli.folder.write(text, at: ByteString("tree/\(name)"))
+    }
+    let folder = try Folder.open(path: cli.folder.path("tree/Caches.d"))
+    let caches = try Folder.open(path: cli.folder.path("tree/Caches"))
+    try caches.createHardLink("link", to: "link", in: folder)
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed(
+      "backup --layout folder --root tree --repo repo --policy nested.yaml --quiet")
+    return cli
+  }
+
+  @Test func aPathIsOfTheNearestClassAtOrAboveIt() throws {
+    let cli = try Self.backedUp()
+    let shown = try cli.json("snapshots show latest --json --repo repo")
+    let classes = try #require(shown["classes"] as? [[String: String]])
+    #expect(
+      classes == [
+        ["path": "folders/tree", "class": "user-data"],
+        ["path": "folders/tree/Caches", "class": "cache"],
+      ])
+    for (name, wanted) in [
+      ("cache", ["Caches/a", "Caches/link"]), ("user-data", ["Caches.d/link", "Documents/b"]),
+    ] {
+      let line = "restore latest:folders/tree --class \(name) --to \(name) --repo repo"
+      _ = try cli.succeed(line)
+      let back = try OddTree.listing(cli.folder, ByteString(name)).keys
+      let files = back.filter { ["a", "b", "link"].contains($0.lastComponent) }.sorted()
+      #expect(files.map { "\($0)" } == wanted)
+    }
+  }
+}
