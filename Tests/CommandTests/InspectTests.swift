@@ -110,6 +110,31 @@ import Testing
         == "M  folders/tree/bytes\n1 modified\n")
   }
 
+  /// Folders above containers were on no device and bear no time; what is of 1970 bears that.
+  @Test func theFirstSecondIsATime() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("old", at: "tree/folder/old")
+    let script = "cd tree; touch -d @0 folder/old folder ."
+    let outcome = try Program.run("/bin/sh", ["-ec", script], in: cli.folder.url)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for (line, time) in [
+      ("ls latest --recursive --repo repo", "1970-01-01 00:00"),
+      ("ls latest --recursive --long --repo repo", "1970-01-01 00:00:00"),
+      ("find ** --repo repo", "1970-01-01 00:00"),
+    ] {
+      let lines = try cli.succeed(line).split(separator: "\n")
+      for path in ["folders/tree/", "folders/tree/folder/", "folders/tree/folder/old"] {
+        let shown = lines.filter { "\($0) ".contains("  \(path) ") }
+        #expect(shown.count == 1, "\(lines)")
+        #expect(shown.first?.contains("\(time)  \(path)") == true, "\(lines)")
+      }
+      let above = lines.filter { "\($0) ".contains("  folders/ ") }
+      #expect(above.count == 1 && !above.contains { $0.contains("1970") }, "\(lines)")
+    }
+  }
+
   @Test func versionsAreTheDistinctOnes() throws {
     let cli = try Self.sample()
     let ids = try cli.snapshots()

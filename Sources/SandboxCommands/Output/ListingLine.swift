@@ -1,5 +1,6 @@
 internal import ArchiveStore
 internal import Codecs
+internal import SandboxModel
 internal import SystemIO
 
 /// Lines of a listing of entries, put together as bytes: a listing may have millions.
@@ -21,7 +22,7 @@ struct ListingLine {
     }
     appendSize(of: entry)
     appendBlanks(2)
-    appendTime(of: entry)
+    appendTime(of: entry, at: path)
     appendBlanks(2)
     path.appendShown(to: &bytes)
     switch entry.node {
@@ -66,11 +67,12 @@ struct ListingLine {
     for place in start..<(start + blanks) { bytes[place] = UInt8(ascii: " ") }
   }
 
-  /// The folders above containers exist in snapshots only, and bear no time.
-  private mutating func appendTime(of entry: TreeEntry) {
+  private mutating func appendTime(of entry: TreeEntry, at path: ByteString) {
     let start = bytes.count
     let width = names == nil ? 16 : 19
-    if entry.isOfDevice { Times.append(entry.modified, seconds: names != nil, to: &bytes) }
+    if !entry.isAboveContainers(path) {
+      Times.append(entry.modified, seconds: names != nil, to: &bytes)
+    }
     appendBlanks(max(0, start + width - bytes.count))
   }
 
@@ -129,7 +131,11 @@ extension TreeEntry {
     }
   }
 
-  /// Whether the entry was on a device: the folders above containers exist in snapshots only, and
-  /// bear no time.
-  fileprivate var isOfDevice: Bool { modified != Timestamp(seconds: 0) }
+  /// Whether the entry was on no device: the folders above containers exist in snapshots only, and
+  /// bear no time. What bears the time 0 and lies in a container has been of that time; so the path
+  /// has to tell, which is looked at only then.
+  fileprivate func isAboveContainers(_ path: ByteString) -> Bool {
+    guard modified == Timestamp(seconds: 0), case .directory = node else { return false }
+    return (try? LogicalPath(path))?.place == nil
+  }
 }
