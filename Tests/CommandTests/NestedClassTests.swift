@@ -51,4 +51,19 @@ import Testing
       #expect(files.map { "\($0)" } == wanted)
     }
   }
+
+  /// A file of several names is of the class of the first of them in the tree, for whoever counts.
+  @Test func whatIsCountedOnceIsOfOneClass() throws {
+    let cli = try Self.backedUp()
+    let shown = try cli.json("snapshots show latest --json --repo repo")
+    let totals = try #require(shown["totals"] as? [String: Any])
+    #expect(totals["files"] as? Int == 4 && totals["bytes"] as? Int == 9)
+    let rows = try #require(
+      try cli.json("stats latest --json --repo repo")["rows"] as? [[String: Any]])
+    let classes = try #require(totals["classes"] as? [[String: Any]])
+    for (list, name) in [(classes, "name"), (rows, "class")] {
+      let bytes = list.map { "\($0[name] ?? "") \($0["files"] ?? "") \($0["bytes"] ?? "")" }
+      #expect(bytes == ["cache 2 6", "user-data 2 3"])
+    }
+  }
 }

@@ -76,18 +76,22 @@ public struct BackupOperation {
         session.contains(BlobID(kind: .data, digest: digest))
       }
     }
-    try checkSpace(space, state, earlier.stored)
+    try checkSpace(space, trees, state, earlier.stored)
     return BackupRun(trees, known, links, session, state, request)
   }
 
   private func checkSpace(
-    _ check: SpaceCheck, _ state: SourceState, _ earlier: StoredSnapshot?
+    _ check: SpaceCheck, _ trees: [KeptTree], _ state: SourceState, _ earlier: StoredSnapshot?
   ) throws {
     request.counters.expect(files: check.totals.files, bytes: check.totals.bytes)
     guard let space = try repository.storage.space() else { return }
-    let stored = state.containers.isEmpty ? earlier?.snapshot.totals.bytes ?? 0 : 0
+    var growth: UInt64?
+    if state.containers.isEmpty, let last = earlier?.snapshot.totals.bytes {
+      let contents = SpaceCheck.contents(of: trees)
+      growth = contents > last ? contents - last : 0
+    }
     try check.require(
-      space, keepFree: request.keepFree, stored: stored,
+      space, keepFree: request.keepFree, growth: growth,
       afterwards: request.neededAfterwards, place: repository.place)
   }
 

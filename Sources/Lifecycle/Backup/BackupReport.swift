@@ -11,7 +11,7 @@ public struct BackupReport: Sendable {
   public private(set) var files = 0
   /// Entries of all kinds in the snapshot.
   public private(set) var entries = 0
-  /// Bytes of the files in the snapshot.
+  /// Bytes of the files in the snapshot; one of several names counts once.
   public private(set) var bytes: UInt64 = 0
   /// What the policy keeps and could not be read: it is not in the snapshot, or not whole.
   public internal(set) var unreadable: [PathRemark] = []
@@ -60,12 +60,15 @@ public struct BackupReport: Sendable {
   /// Counts what is in the snapshot: all that is kept of the scans but what was missed.
   mutating func count(_ trees: [KeptTree], _ findings: BackupFindings) {
     var totals: [DataClass: ClassTotal] = [:]
-    for tree in trees where !tree.isEmpty { count(tree, findings, &totals) }
+    var linked = LinkedBytes()
+    for tree in trees where !tree.isEmpty { count(tree, findings, &totals, &linked) }
+    bytes.addClamping(linked.add(to: &totals))
     classes = totals.values.sorted { $0.name < $1.name }
   }
 
   private mutating func count(
-    _ tree: KeptTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal]
+    _ tree: KeptTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal],
+    _ linked: inout LinkedBytes
   ) {
     var isMissing = MissingEntries(tree, findings)
     var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
@@ -79,11 +82,16 @@ public struct BackupReport: Sendable {
       }
       entries += 1
       guard entry.status.kind == .file else { continue }
-      let size = findings.sizes.isEmpty ? nil : findings.sizes[tree.id(index)]
+      let read = findings.sizes.isEmpty ? nil : findings.sizes[tree.id(index)]
+      let size = read ?? entry.status.size
       files += 1
-      bytes.addClamping(size ?? entry.status.size)
       total.files += 1
-      total.bytes.addClamping(size ?? entry.status.size)
+      if entry.status.links > 1 {
+        linked.note(entry.status.identity, size: size, at: tree.scan.logicalPath(index), dataClass)
+      } else {
+        bytes.addClamping(size)
+        total.bytes.addClamping(size)
+      }
     }
     if !total.name.isEmpty { totals[last] = total }
     for extra in findings.extras where extra.owner.container == tree.number {

@@ -150,6 +150,11 @@ struct BackupWorker: ~Copyable {
       let hand = UnitInHand(parentOf: follower, run)
       var named = read
       named.entry.name = hand.folder.scan.name(Int(follower.index))
+      if case .file(let content) = read.entry.node,
+        content.size != hand.folder.scan.entries[Int(follower.index)].status.size
+      {
+        run.note { $0.sizes[follower] = content.size }
+      }
       try hand.add(Int(follower.index), named)
       try deliver(hand)
     }

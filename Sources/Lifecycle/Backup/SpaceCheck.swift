@@ -8,13 +8,14 @@ struct SpaceCheck {
   private var owners: [ByteString: UInt64] = [:]
   private var classes: [DataClass: UInt64] = [:]
 
-  /// Adds up what must be read.
+  /// Adds up what must be read. A database of several names is read by each and stored once.
   ///
   /// - Parameter resumed: bytes of a large file that an interrupted run has stored already.
   init(
     _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks,
     resumed: (KeptTree, KnownTree, Int) -> UInt64
   ) {
+    var seen = Set<FileIdentity>()
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
       // The sum of an owner at once: a look into a table for each of a million files would show.
       var bytes: UInt64 = 0
@@ -24,6 +25,7 @@ struct SpaceCheck {
         && !links.isFollower(tree.id(index))
       {
         totals.add(entry.status)
+        if !seen.isFirst(entry.status) { continue }
         var stored = Self.stored(entry.status)
         if entry.status.size >= LargeFile.least {
           stored -= min(stored, resumed(tree, known, index))
@@ -41,12 +43,25 @@ struct SpaceCheck {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
     for container in scan.containers where container.entries.first?.fate != .leftOut {
       for entry in container.entries where entry.status.kind == .file && entry.fate != .leftOut {
-        if entry.status.links > 1, !seen.insert(entry.status.identity).inserted { continue }
+        if !seen.isFirst(entry.status) { continue }
         bound.files += 1
         bound.bytes.addClamping(stored(entry.status))
       }
     }
     return bound
+  }
+
+  /// Bytes of all that is kept, as the totals of a snapshot of it will have them: holes count, and a
+  /// file of several names counts once.
+  static func contents(of trees: [KeptTree]) -> UInt64 {
+    var (bytes, seen) = (UInt64(0), Set<FileIdentity>())
+    for tree in trees {
+      for entry in tree.scan.entries
+      where entry.status.kind == .file && entry.fate != .leftOut && seen.isFirst(entry.status) {
+        bytes.addClamping(entry.status.size)
+      }
+    }
+    return bytes
   }
 
   /// Bytes that a file's content takes at most: holes take no room.
@@ -59,14 +74,14 @@ struct SpaceCheck {
   /// Refuses what does not fit.
   ///
   /// - Parameters:
-  ///   - stored: bytes that are there already, by what the last snapshot says, when nothing else is
-  ///     known.
+  ///   - growth: by how many bytes what is kept is more than the last snapshot holds, where nothing
+  ///     else tells what of it is there already.
   ///   - afterwards: bytes that are to be written on the same volume after the backup.
   func require(
-    _ space: VolumeSpace, keepFree: UInt64?, stored: UInt64, afterwards: UInt64, place: String
+    _ space: VolumeSpace, keepFree: UInt64?, growth: UInt64?, afterwards: UInt64, place: String
   ) throws(LifecycleError) {
     let reserve = keepFree ?? min(space.total / 20, 10 << 30)
-    let needed = bytes > stored ? bytes - stored : 0
+    let needed = min(bytes, growth ?? bytes)
     let taken = reserve + afterwards
     let usable = space.available > taken ? space.available - taken : 0
     guard needed > usable else { return }
@@ -91,4 +106,11 @@ struct SpaceCheck {
   }
 
   private static func text(_ bytes: UInt64) -> String { ByteCount.text(bytes) }
+}
+
+extension Set<FileIdentity> {
+  /// Whether no earlier name of a file was asked about.
+  fileprivate mutating func isFirst(_ status: FileStatus) -> Bool {
+    status.links <= 1 || insert(status.identity).inserted
+  }
 }

@@ -14,7 +14,7 @@ public struct SnapshotStatistics: Sendable {
     public let owner: ByteString
     public let dataClass: String
     public fileprivate(set) var files = 0
-    /// Bytes of the files; a file of several names counts once.
+    /// Bytes of the files; a file of several names counts once, by the first of them.
     public fileprivate(set) var bytes: UInt64 = 0
   }
 
@@ -42,6 +42,9 @@ public struct SnapshotStatistics: Sendable {
     private let table: [ByteString: String]
     /// The classes of the folders above.
     private var above: [String] = []
+    /// What the first name of each file of several names holds: as many at most as there are entries in
+    /// the distinct trees, however often the snapshot names these.
+    private var linked: [ByteString: Content] = [:]
     var rows: [Key: Row] = [:]
 
     struct Key: Hashable {
@@ -64,8 +67,19 @@ public struct SnapshotStatistics: Sendable {
       let key = Key(owner: owner, dataClass: dataClass)
       var row = rows[key] ?? Row(owner: owner, dataClass: dataClass)
       row.files += 1
-      row.bytes.addClamping(content.size)
+      if isFirstName(of: content, in: entry.linkGroup) { row.bytes.addClamping(content.size) }
       rows[key] = row
+    }
+
+    /// Whether no earlier name of the file had this content; a name with another one is restored as a
+    /// file of its own.
+    private mutating func isFirstName(of content: Content, in group: ByteString?) -> Bool {
+      guard let group else { return true }
+      guard let first = linked[group] else {
+        linked[group] = content
+        return true
+      }
+      return first != content
     }
   }
 }

@@ -1,0 +1,126 @@
+import ArchiveStore
+import Codecs
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+/// A file of several names is one file: in what a snapshot says that it holds, and in whether there is
+/// room for what is new.
+@Suite struct LinkedTotalsTests {
+  private static let huge = UInt64(Int64.max)
+
+  private func bytes(_ count: Int) -> [UInt8] {
+    var random = Seeded(UInt64(count))
+    return random.bytes(count)
+  }
+
+  /// A film of 1 MiB under 50 names, and a small file.
+  private func rig() throws -> Rig {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write(bytes(1 << 20), at: "tree/a/film")
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let inner = try tree.folder("a")
+    for number in 1..<50 {
+      try tree.createHardLink(ByteString("name \(number)"), to: "film", in: inner)
+    }
+    try rig.folder.write("12345", at: "tree/other")
+    return rig
+  }
+
+  private func statistics(_ report: BackupReport, _ rig: Rig) throws -> SnapshotStatistics {
+    try SnapshotStatistics(
+      of: try #require(report.snapshot), from: rig.repository.beginReading(),
+      unreadable: { _ in })
+  }
+
+  @Test func itCountsOnceInTotalsAndStatistics() throws {
+    let rig = try rig()
+    let report = try rig.backup()
+    let totals = try #require(report.snapshot).snapshot.totals
+    #expect(report.files == 51 && totals.files == 51)
+    #expect(report.bytes == 1 << 20 + 5 && totals.bytes == report.bytes)
+    #expect(totals.classes == [ClassTotal(name: "user-data", files: 51, bytes: 1 << 20 + 5)])
+    let rows = try statistics(report, rig).rows
+    #expect(rows.map(\.files) == [51] && rows.map(\.bytes) == [1 << 20 + 5])
+  }
+
+  /// A file that grew since it was looked at has its new size under each of its names.
+  @Test func whatGrewCountsOnce() throws {
+    let rig = try rig()
+    let scan = try rig.scan()
+    let grown = try Program.run("sh", ["-c", "printf more >> '\(rig.folder.string)/tree/a/film'"])
+    #expect(grown.code == 0, "\(grown.errors)")
+    let report = try rig.backup(scan)
+    #expect(report.bytes == 1 << 20 + 9)
+    #expect(try statistics(report, rig).rows.map(\.bytes) == [report.bytes])
+  }
+
+  /// A name in which the file was read as another is a file of its own when it is restored.
+  @Test func anotherContentOfAGroupIsAFileOfItsOwn() throws {
+    let rig = try rig()
+    let report = try rig.backup()
+    var snapshot = try #require(report.snapshot).snapshot
+    let session = try rig.repository.beginWriting()
+    let entries = [(1, 10), (1, 10), (2, 10), (3, 7)].enumerated().map { number, content in
+      let blob = Piece.blob(Blake2b.hash([UInt8(content.0)]), length: UInt64(content.1))
+      return TreeEntry(
+        name: ByteString("\(number)"),
+        node: .file(Content(size: UInt64(content.1), level: 0, pieces: [blob])),
+        linkGroup: number < 3 ? "x/0" : "x/9")
+    }
+    let folder = TreeEntry(name: "x", node: .directory(try session.storeTree(entries)))
+    snapshot.tree = try session.storeTree([folder])
+    snapshot.sequence += 1
+    let stored = try session.finish(snapshot)
+    let found = try SnapshotStatistics(
+      of: stored, from: rig.repository.beginReading(), unreadable: { _ in })
+    #expect(found.rows.map(\.bytes).reduce(0, +) == 27)
+  }
+
+  /// Without a state the last snapshot tells what is there already: what is new does not hide behind
+  /// the names of what is old.
+  @Test func whatIsNewIsFoundBesideManyNames() throws {
+    let rig = try rig()
+    _ = try rig.backup(keeping: "first")
+    _ = try rig.backup(keeping: "second") { $0.keepFree = Self.huge }
+    try rig.folder.write(bytes(3 << 20), at: "tree/new")
+    let error = #expect(throws: LifecycleError.self) {
+      try rig.backup(keeping: "third") { $0.keepFree = Self.huge }
+    }
+    let text = "\(try #require(error))"
+    #expect(text.contains("up to 3.0 MiB are new"), "\(text)")
+    #expect(try rig.names("repo/leases").isEmpty)
+    _ = try rig.backup(keeping: "third") { $0.keepFree = 0 }
+  }
+
+  /// Nor behind holes: these are in what the snapshot holds, and are never stored.
+  @Test func whatIsNewIsFoundBesideHoles() throws {
+    let rig = try rig()
+    try Folder.open(path: rig.folder.path("tree")).create("sparse").truncate(to: 1 << 30)
+    _ = try rig.backup(keeping: "first")
+    _ = try rig.backup(keeping: "second") { $0.keepFree = Self.huge }
+    try rig.folder.write(bytes(3 << 20), at: "tree/new")
+    let error = #expect(throws: LifecycleError.self) {
+      try rig.backup(keeping: "third") { $0.keepFree = Self.huge }
+    }
+    let text = "\(try #require(error))"
+    #expect(text.contains("up to 3.0 MiB are new"), "\(text)")
+  }
+
+  /// A database is read by each of its names, and stored once.
+  @Test func aDatabaseOfSeveralNamesNeedsRoomOnce() throws {
+    let rig = try Rig(inMemory: true)
+    let bytes = Array("SQLite format 3\0".utf8) + self.bytes(3 << 20)
+    try rig.folder.write(bytes, at: "tree/a.sqlite")
+    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for name: ByteString in ["b.sqlite", "c.sqlite"] {
+      try tree.createHardLink(name, to: "a.sqlite", in: tree)
+    }
+    let error = #expect(throws: LifecycleError.self) {
+      try rig.backup(keeping: "cache") { $0.keepFree = Self.huge }
+    }
+    let text = "\(try #require(error))"
+    #expect(text.contains("up to 3.0 MiB are new"), "\(text)")
+  }
+}
