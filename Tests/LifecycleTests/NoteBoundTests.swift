@@ -37,4 +37,70 @@ import Testing
     }
     #expect(snapshot.reasonToSpare("folders/other/file") == nil)
   }
+
+  private static func leftOut(_ count: Int, in folder: ByteString) -> [LeftOut] {
+    (0..<count).map {
+      LeftOut(
+        path: folder.appending(ByteString("\($0)/inner/cache")), rule: "caches", files: 2, bytes: 3)
+    }
+  }
+
+  @Test func fewFoldersThatWereLeftOutAreAllNamed() {
+    let few = Self.leftOut(3, in: "folders/a") + Self.leftOut(2, in: "apps/b/data")
+    #expect(NoteBound.keep(few) == few)
+  }
+
+  @Test func manyFoldersThatWereLeftOutAreCountedTogether() throws {
+    let all =
+      Self.leftOut(40_000, in: "folders/tree")
+      + [LeftOut(path: "groups/c/Library/Caches", rule: "platform", files: 1, bytes: 9)]
+    let kept = NoteBound.keep(all)
+    #expect(kept.count < 32_000 && kept.count > 10_000, "\(kept.count)")
+    // The nearest to the top is named, though it comes last.
+    #expect(kept.dropLast().last == all.last)
+    let sum = try #require(kept.last)
+    #expect(sum.path == "folders/tree" && sum.rule == LeftOut.unnamed)
+    let unnamed = UInt64(40_001 - (kept.count - 1))
+    #expect(sum.files == 2 * unnamed && sum.bytes == 3 * unnamed)
+    // With '--delete' none of them is taken for gone. Single files are counted at their container by
+    // their rule, and their names are not known.
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("text", at: "tree/file")
+    var snapshot = try #require(try rig.backup().snapshot).snapshot
+    #expect(snapshot.device.containers.map(\.path) == ["folders/tree"])
+    snapshot.leftOut = kept
+    for path: ByteString in ["folders/tree/3/inner/cache", "folders/tree/39999/inner/cache"] {
+      #expect(snapshot.reasonToSpare(path) != nil, "\(path)")
+      #expect(snapshot.reasonToSpare(path, unlessLeftOut: true) == nil, "\(path)")
+    }
+    snapshot.leftOut = [LeftOut(path: "folders/tree", rule: "caches", files: 9, bytes: 9)]
+    #expect(snapshot.reasonToSpare("folders/tree/3/inner/cache") == nil)
+  }
+
+  /// More than a snapshot could hold, if each had its place: it is made, and can be read.
+  @Test func aBackupOfVeryManyEndsWell() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("text", at: "tree/file")
+    let plan = BackupPlan.make(try rig.scan())
+    let many = BackupPlan(
+      device: plan.device, began: plan.began, scans: plan.scans, policy: plan.policy,
+      summaries: plan.summaries, leftOut: Self.leftOut(420_000, in: "folders/tree"))
+    let report = try BackupOperation(
+      many, to: rig.repository, BackupRequest(program: "test")
+    ).run()
+    let id = try #require(report.snapshot).id
+    let read = try #require(try rig.repository.snapshots().snapshots.first { $0.id == id })
+    #expect(read.snapshot.leftOut.last?.rule == LeftOut.unnamed)
+    #expect(read.snapshot.leftOut.map(\.files).reduce(0, +) == 840_000)
+    #expect(try rig.restore(report).isComplete)
+  }
+
+  @Test func manyDatabasesAreCountedTogether() {
+    let all = (0..<60_000).map {
+      DatabaseRecord(path: ByteString("folders/a/\($0).sqlite"), how: "watched")
+    }
+    let kept = NoteBound.keep(all)
+    #expect(kept.count < 50_000 && kept.first == all.first)
+    #expect(kept.last?.path == "folders/a" && kept.last?.how.contains("more in it") == true)
+  }
 }

@@ -209,6 +209,10 @@ public struct LeftOut: Hashable, Sendable {
   public var files: UInt64
   public var bytes: UInt64
 
+  /// Stands in the place of a rule where a record is of all in its path that is not named, as there is
+  /// too much of it. No rule is called so.
+  public static let unnamed = "too many to name"
+
   /// Makes a record.
   public init(path: ByteString, rule: String, files: UInt64, bytes: UInt64) {
     self.path = path

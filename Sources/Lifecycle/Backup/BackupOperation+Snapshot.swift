@@ -19,18 +19,21 @@ extension BackupOperation {
     snapshot.tags = request.tags
     snapshot.apps = appRecords()
     snapshot.totals = totals(report)
-    snapshot.classes = plan.scans.flatMap(\.classRuns)
+    snapshot.classes = classRuns
     (snapshot.users, snapshot.groups) = nameTables()
-    snapshot.leftOut = plan.leftOut
+    snapshot.leftOut = NoteBound.keep(plan.leftOut)
     snapshot.unreadable = NoteBound.keep(report.unreadable)
     snapshot.warnings = NoteBound.keep(report.warnings)
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
     }
-    snapshot.databases = report.databases
+    snapshot.databases = NoteBound.keep(report.databases)
     snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
     return snapshot
   }
+
+  /// The data classes that the snapshot notes.
+  var classRuns: [ClassRun] { plan.scans.flatMap(\.classRuns) }
 
   private func deviceRecord() -> DeviceRecord {
     let device = plan.device

@@ -24,9 +24,11 @@ public struct BackupOperation {
   /// Stores everything and writes the snapshot.
   ///
   /// - Throws: `LifecycleError`: `busy` when another run of the same source is going on,
-  ///   `interrupted`, `failed` when what is new does not fit; `StoreError`; `SystemError`.
+  ///   `interrupted`, `failed` when what is new does not fit, or a snapshot cannot say of what classes
+  ///   it is; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
+    try request.classBound.require(classRuns, of: plan.device.root)
     let state = try openState()
     let session = try repository.beginWriting(
       workers: request.workers,

@@ -44,6 +44,8 @@ public struct BackupRequest: Sendable {
   public var isStopping: @Sendable () -> Bool
   /// Where the work tells how far it is.
   public var counters: ProgressCounters
+  /// For how many data classes the snapshot has room.
+  var classBound = ClassBound()
 
   /// Makes a request.
   public init(

@@ -2,13 +2,13 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// What a snapshot says of single paths, as far as it has room: a folder of a million files that
-/// nobody may read must not make a snapshot that nobody can read (docs/repository-format.md,
-/// "Snapshot").
+/// nobody may read, or of half a million that a rule leaves out, must not make a snapshot that nobody
+/// can read (docs/repository-format.md, "Snapshot").
 ///
 /// Those that are too many are told of as one for each app, group or folder. So a restore with
-/// `--delete` still takes nothing for gone that was only unreadable: it spares all of that.
+/// `--delete` still takes nothing for gone that was only unreadable or left out: it spares all of that.
 enum NoteBound {
-  /// About so many bytes of JSON.
+  /// About so many bytes of JSON for each kind of them.
   static let bytes = 4 << 20
 
   /// The notes that a snapshot gets.
@@ -31,8 +31,46 @@ enum NoteBound {
     return notes
   }
 
+  /// How databases were captured, as far as a snapshot gets it.
+  static func keep(_ databases: [DatabaseRecord]) -> [DatabaseRecord] {
+    let remarks = databases.map { PathRemark(path: $0.path, remark: $0.how) }
+    return keep(remarks).map { DatabaseRecord(path: $0.path, how: $0.note) }
+  }
+
+  /// What was left out, as far as a snapshot gets it: first what lies nearest to the top, which is what a
+  /// platform's rules leave out and what a restore makes anew as an empty folder.
+  static func keep(_ leftOut: [LeftOut]) -> [LeftOut] {
+    let depths = leftOut.map { left in left.path.bytes.count { $0 == UInt8(ascii: "/") } }
+    let order = leftOut.indices.sorted { (depths[$0], $0) < (depths[$1], $1) }
+    var named: [Int] = []
+    var others: [ByteString: LeftOut] = [:]
+    var room = bytes
+    for index in order {
+      let left = leftOut[index]
+      room -= 5 * left.path.count + left.rule.utf8.count + 80
+      if room >= 0 {
+        named.append(index)
+      } else {
+        let owner = owner(of: left.path)
+        others[owner, default: LeftOut(unnamedIn: owner)].add(left)
+      }
+    }
+    return named.sorted().map { leftOut[$0] } + others.values.sorted { $0.path < $1.path }
+  }
+
   /// `folders/notes`, `apps/org.example.notebook`: the first two names of a path.
-  private static func owner(of path: ByteString) -> ByteString {
+  static func owner(of path: ByteString) -> ByteString {
     path.components.prefix(2).reduce("") { $0.appending($1) }
+  }
+}
+
+extension LeftOut {
+  fileprivate init(unnamedIn path: ByteString) {
+    self.init(path: path, rule: Self.unnamed, files: 0, bytes: 0)
+  }
+
+  fileprivate mutating func add(_ other: LeftOut) {
+    files += other.files
+    bytes.addClamping(other.bytes)
   }
 }

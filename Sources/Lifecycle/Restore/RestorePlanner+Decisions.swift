@@ -210,8 +210,7 @@ extension Snapshot {
   /// Why what is at a logical path may be missing here though it was there: nothing where the
   /// snapshot says that it was not.
   func reasonToSpare(_ path: ByteString, unlessLeftOut: Bool = false) -> String? {
-    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && !isContainer($0.path) })
-    {
+    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && namesFolders($0) }) {
       return "it was left out of the backup"
     }
     if unreadable.contains(where: { isAbout(path, $0.path) }) {
@@ -224,8 +223,9 @@ extension Snapshot {
     path.isWithin(other) || other.isWithin(path)
   }
 
-  /// Files that were left out one by one are counted at their container, without their names.
-  private func isContainer(_ path: ByteString) -> Bool {
-    device.containers.contains { $0.path == path }
+  /// Files that were left out one by one are counted at their container, without their names. Where
+  /// too many folders were, any in the path may be one of them.
+  private func namesFolders(_ left: LeftOut) -> Bool {
+    left.rule == LeftOut.unnamed || !device.containers.contains { $0.path == left.path }
   }
 }

@@ -1,0 +1,78 @@
+import ArchiveStore
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// Data classes of more paths than a snapshot has room for: the backup is refused before it reads.
+@Suite struct ClassBoundTests {
+  private func runs(_ count: Int, _ name: (Int) -> ByteString) -> [ClassRun] {
+    (0..<count).map { number in
+      ClassRun(
+        path: ByteString("folders/tree").appending(name(number)), name: "cache")
+    }
+  }
+
+  /// What a snapshot with so much in all its lists takes is what a reader takes.
+  @Test func whatThereIsRoomForCanBeRead() throws {
+    let bound = ClassBound()
+    let longest = String(repeating: "\\", count: 8)
+    let paths = runs(bound.runs) { ByteString("\(longest)\($0)") }
+    try bound.require(paths, of: "/device")
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("text", at: "tree/file")
+    var snapshot = try #require(try rig.backup().snapshot).snapshot
+    snapshot.sequence += 1
+    snapshot.classes = paths
+    let remarks = (0..<60_000).map {
+      PathRemark(path: ByteString("folders/tree/\($0)"), remark: "permission denied")
+    }
+    snapshot.unreadable = NoteBound.keep(remarks)
+    snapshot.warnings = snapshot.unreadable
+    snapshot.leftOut = NoteBound.keep(
+      remarks.map { LeftOut(path: $0.path, rule: "caches", files: 1, bytes: 1) })
+    snapshot.databases = NoteBound.keep(
+      remarks.map { DatabaseRecord(path: $0.path, how: "watched") })
+    #expect(snapshot.unreadable.count < 60_000 && snapshot.leftOut.count < 60_000)
+    let stored = try rig.repository.beginWriting().finish(snapshot)
+    #expect(stored.snapshot.classes.count == bound.runs)
+  }
+
+  @Test func tooManyAreRefused() throws {
+    let bound = ClassBound(runs: 2, bytes: 1000)
+    try bound.require(runs(2) { _ in "short" }, of: "/device")
+    let error = #expect(throws: LifecycleError.self) {
+      let more = [ClassRun(path: "apps/org.example.b/data", name: "support")]
+      try bound.require(runs(2) { _ in "short" } + more, of: "/device")
+    }
+    let text = "\(try #require(error))"
+    #expect(text.contains("'/device'") && text.contains("gives 3 paths"), "\(text)")
+    #expect(text.contains("2 of them are in 'folders/tree'"), "\(text)")
+    #expect(error?.hint?.contains("--exclude") == true)
+  }
+
+  @Test(arguments: [
+    (ByteString([UInt8](repeating: 0xff, count: 80)), false),
+    (ByteString([UInt8](repeating: 1, count: 80)), false),
+    (ByteString([UInt8](repeating: 0x61, count: 250)), true),
+  ]) func escapesTakeRoom(name: ByteString, fits: Bool) throws {
+    let bound = ClassBound(runs: 10, bytes: 400)
+    if fits { return try bound.require(runs(1) { _ in name }, of: "/device") }
+    #expect(throws: LifecycleError.self) {
+      try bound.require(runs(1) { _ in name }, of: "/device")
+    }
+  }
+
+  /// The operation asks it, and nothing was stored.
+  @Test func aBackupIsRefusedBeforeItReads() throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("text", at: "tree/file")
+    let error = #expect(throws: LifecycleError.self) {
+      try rig.backup(keeping: "cache") { $0.classBound = ClassBound(runs: 0, bytes: 1000) }
+    }
+    #expect("\(try #require(error))".contains("gives 1 paths"))
+    #expect(try rig.names("repo/leases").isEmpty && rig.names("repo/snapshots").isEmpty)
+    #expect(try rig.backup(keeping: "cache").snapshot != nil)
+  }
+}
