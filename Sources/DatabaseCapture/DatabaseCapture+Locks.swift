@@ -7,19 +7,19 @@ struct CopyFailure: Error {
 
 extension DatabaseCapture {
   /// How long locks are held at most, in seconds: apps wait meanwhile, and some do not wait long.
-  private static let longestHold = 2.0
+  static let longestHold = 2.0
   /// How long to wait before asking for the locks again, in seconds.
   private static let pause = 0.002
 
   /// Copies the unit under locks, which are given back before this returns; nil when others hold them
-  /// until the deadline, or when copying takes too long.
+  /// until the deadline, or when copying takes longer than they may be held.
   static func copyLocked(
     _ unit: DatabaseUnit, in folder: borrowing Folder, to spool: borrowing Folder,
-    until deadline: Double
+    until deadline: Double, holdingAtMost hold: Double
   ) throws -> [MemberReader]? {
     do {
       while true {
-        switch try copyOnce(unit, in: folder, to: spool) {
+        switch try copyOnce(unit, in: folder, to: spool, holdingAtMost: hold) {
         case .done(let readers): return readers
         case .tooLate: return nil
         case .busy: if Host.monotonicSeconds() >= deadline { return nil }
@@ -41,10 +41,11 @@ extension DatabaseCapture {
   /// from a checkpoint; and an app may lock in another way. A journal may come and go: it undoes
   /// nothing in a database that nobody writes to, unless it was there before the locks.
   private static func copyOnce(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, to spool: borrowing Folder
+    _ unit: DatabaseUnit, in folder: borrowing Folder, to spool: borrowing Folder,
+    holdingAtMost hold: Double
   ) throws -> Attempt {
     guard let locks = try DatabaseLocks.take(unit, in: folder) else { return .busy }
-    let deadline = Host.monotonicSeconds() + longestHold
+    let deadline = Host.monotonicSeconds() + hold
     guard let before = try Look.whenSettled(at: unit, in: folder), try locks.hold(before.database)
     else { return .busy }
     var readers: [MemberReader] = []

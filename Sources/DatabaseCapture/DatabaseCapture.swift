@@ -31,6 +31,15 @@ public enum DatabaseCapture {
     _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
     whenBusy: WhenBusy, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
+    try capture(
+      unit, in: folder, spool: spool, whenBusy: whenBusy, holdingAtMost: longestHold, store: store)
+  }
+
+  /// The same, with locks that are held at most so many seconds.
+  static func capture(
+    _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
+    whenBusy: WhenBusy, holdingAtMost hold: Double, store: (MemberReader) throws -> Void
+  ) throws -> CaptureResult? {
     for _ in 1...watchings {
       if let members = try watch(unit, in: folder, store) {
         return CaptureResult(method: .watching, members: members)
@@ -38,7 +47,9 @@ public enum DatabaseCapture {
     }
     var obstacle: SystemError?
     do {
-      if let readers = try copyLocked(unit, in: folder, to: spool, until: deadline(whenBusy)) {
+      let copied = try copyLocked(
+        unit, in: folder, to: spool, until: deadline(whenBusy), holdingAtMost: hold)
+      if let readers = copied {
         return CaptureResult(method: .locks, members: try readers.map { try take($0, store) })
       }
     } catch let error as CopyFailure {

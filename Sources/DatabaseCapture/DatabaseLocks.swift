@@ -10,7 +10,7 @@ internal import SystemIO
 /// index is never taken: whoever finds it free makes the index anew.
 struct DatabaseLocks: ~Copyable {
   private let database: Descriptor
-  private let sharedMemory: Descriptor?
+  private var sharedMemory: Descriptor?
 
   private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
   private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
@@ -21,20 +21,30 @@ struct DatabaseLocks: ~Copyable {
   static func take(
     _ unit: DatabaseUnit, in folder: borrowing Folder
   ) throws(SystemError) -> DatabaseLocks? {
-    let database = try folder.fileUntouched(unit.name)
-    guard try database.lockShared(pending) else { return nil }
-    let isShared = try database.lockShared(shared)
-    try database.unlock(pending)
+    // From here on what is taken is given back, however this ends.
+    var locks = DatabaseLocks(database: try folder.fileUntouched(unit.name), sharedMemory: nil)
+    guard try locks.database.lockShared(pending) else { return nil }
+    let isShared = try locks.database.lockShared(shared)
+    try locks.database.unlock(pending)
     guard isShared else { return nil }
     guard let index = try folder.regularFile(unit.name(of: .sharedMemory)),
       try index.isLockedElsewhere(users)
-    else { return DatabaseLocks(database: database, sharedMemory: nil) }
+    else { return locks }
     guard try index.lockShared(firstReaders) else { return nil }
-    return DatabaseLocks(database: database, sharedMemory: index)
+    locks.sharedMemory = consume index
+    return locks
   }
 
   /// Gives the locks back.
   consuming func release() {}
+
+  deinit {
+    database.unlockAll()
+    switch sharedMemory {
+    case .some(let index): index.unlockAll()
+    case nil: break
+    }
+  }
 
   /// Whether the locked file is the one that was looked at.
   borrowing func hold(_ stand: Stand) throws(SystemError) -> Bool {

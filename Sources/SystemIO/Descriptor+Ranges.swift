@@ -22,6 +22,11 @@ extension Descriptor {
   /// Gives a lock back.
   public func unlock(_ bytes: Range<UInt64>) throws(SystemError) { try setLock(F_UNLCK, bytes) }
 
+  /// Gives all locks back that this open file has, before it is closed: a program that another
+  /// thread is just starting still has a copy of the descriptor, which would keep them until that
+  /// program runs. Nothing is told of an error: the closing that follows does the same.
+  public func unlockAll() { _ = cl_lock_range(raw, F_UNLCK, 0, 0) }
+
   /// Whether someone else holds a lock of any kind on one of the bytes.
   public func isLockedElsewhere(_ bytes: Range<UInt64>) throws(SystemError) -> Bool {
     try SystemError.check(.lock, name) {

@@ -24,8 +24,8 @@ import Testing
   }
 
   /// Makes watching fail: each reading of the database finds it changed.
-  private func disturbReading() {
-    shelf.beforeReading = { [rig] member, times in
+  private func disturbReading(_ other: Shelf? = nil) {
+    (other ?? shelf).beforeReading = { [rig] member, times in
       if member == .database && times < 3 {
         try rig.source.setPermissions(times % 2 == 0 ? 0o600 : 0o644, of: "db")
         Host.pause(seconds: 0.01)
@@ -100,6 +100,33 @@ import Testing
     connection.end()
   }
 
+  /// Locks of an open file stay as long as any descriptor of it is open: a program that another
+  /// thread is just starting has copies of all.
+  @Test func locksGoThoughCopiesOfTheirDescriptorsStay() throws {
+    let connection = try connect("PRAGMA journal_mode=wal", "CREATE TABLE t (a)")
+    for isReleased in [true, false] {
+      let locks = try takeLocks()
+      let copies = try ["db", "db-shm"].flatMap(duplicates)
+      defer { for copy in copies { close(copy) } }
+      #expect(copies.count == 2)
+      if isReleased { locks.release() } else { _ = consume locks }
+      #expect(try Self.openFileLocks(of: rig.source.status("db")) == [])
+      #expect(try Self.openFileLocks(of: rig.source.status("db-shm")) == [])
+    }
+    connection.end()
+  }
+
+  /// Copies of all descriptors that this program has of a file of the folder.
+  private func duplicates(of name: ByteString) throws -> [Int32] {
+    let identity = try rig.source.status(name).identity
+    let open = try Folder.open(path: "/proc/self/fd")
+    // Other tests open and close descriptors meanwhile.
+    let found = try open.names().filter {
+      (try? open.statusFollowing($0).identity) == identity
+    }
+    return found.compactMap { Int32("\($0)") }.map { dup($0) }
+  }
+
   @Test func anIndexThatNobodyUsesIsLeftAlone() throws {
     try rig.write(content(5000, 1), .database)
     try rig.write(content(5000, 2), .sharedMemory)
@@ -124,7 +151,8 @@ import Testing
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(10000))")
     disturbReading()
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let found = try rig.capture(shelf, whenBusy: .putOff, holdingAtMost: Rig.patientHold)
+    let result = try #require(found)
     #expect(result.method == .locks)
     #expect(result.members.map(\.member) == [.database, .log])
     #expect(shelf.contents[.database] == (try rig.temporary.read("source/db")))
@@ -169,8 +197,10 @@ import Testing
       """
     let connection = try SQLiteProcess(["-c", program, rig.database])
     disturbReading()
-    let deadline = Host.monotonicSeconds() + 20
-    let result = try #require(try rig.capture(shelf, whenBusy: .takeAsItStands(after: deadline)))
+    let deadline = Host.monotonicSeconds() + 600
+    let found = try rig.capture(
+      shelf, whenBusy: .takeAsItStands(after: deadline), holdingAtMost: Rig.patientHold)
+    let result = try #require(found)
     #expect(connection.end() == 0)
     #expect(result.method == .locks)
     #expect(Host.monotonicSeconds() < deadline)
@@ -194,12 +224,32 @@ import Testing
       workers.finish()
     }
     // The other thread may be kept from running for long: then it is not seen to write.
-    for _ in 0..<50 {
+    let end = Host.monotonicSeconds() + 300
+    while Host.monotonicSeconds() < end {
       let result = try #require(try rig.capture(shelf))
       #expect(result.obstacle == nil)
       if result.method == .asItStood { return }
     }
     Issue.record("it was always taken to be still")
+  }
+
+  @Test func whatCannotBeCopiedSoonEnoughIsPutOffOrTakenAsItStands() throws {
+    try rig.write(content(3 << 20, 1), .database)
+    for whenBusy in [WhenBusy.putOff, .takeAsItStands(after: Host.monotonicSeconds() + 600)] {
+      let shelf = Shelf()
+      disturbReading(shelf)
+      // As on a volume without reflinks, which take no time.
+      let plan = Faults.Plan(
+        failing: [.clone], at: 1, number: EOPNOTSUPP, staysBroken: true)
+      let result = try Faults.inject(plan) {
+        try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: -1)
+      }
+      if case .putOff = whenBusy {
+        #expect(result == nil)
+      } else {
+        #expect(result?.method == .asItStood && result?.obstacle == nil)
+      }
+    }
   }
 
   @Test func aCopyThatTakesTooLongIsGivenUp() throws {

@@ -29,7 +29,7 @@ import Testing
       if tally.captures.count == 10 { try tally.verify(rig) }
     }
     try tally.verify(rig)
-    // A writer whom a lock kept waiting longer than two seconds would have failed.
+    // A writer whom locks kept waiting longer than a minute would have failed.
     let (line, code) = try writer.finish()
     #expect(code == 0, "\(line)")
     print("\(mode): \(tally.summary); the writer: \(line)")

@@ -1,7 +1,8 @@
-import DatabaseCapture
 import Foundation
 import SystemIO
 import TestSupport
+
+@testable import DatabaseCapture
 
 /// A folder with a database `db` that tests change and capture, and a folder for copies.
 final class Rig {
@@ -30,11 +31,16 @@ final class Rig {
   }
 
   func capture(
-    _ shelf: Shelf, whenBusy: WhenBusy = .takeAsItStands(after: 0)
+    _ shelf: Shelf, whenBusy: WhenBusy = .takeAsItStands(after: 0),
+    holdingAtMost hold: Double = DatabaseCapture.longestHold
   ) throws -> CaptureResult? {
     try DatabaseCapture.capture(
-      unit, in: source, spool: spool, whenBusy: whenBusy, store: shelf.store)
+      unit, in: source, spool: spool, whenBusy: whenBusy, holdingAtMost: hold, store: shelf.store)
   }
+
+  /// How long locks are held at most where a test expects that a copy under them succeeds: a busy
+  /// machine may let this thread wait for longer than apps should.
+  static let patientHold = 60.0
 
   /// Makes a database of the kind that `writer.py` writes to, with so many rows of 3000 bytes.
   func prepare(_ mode: String, rows: Int = 1000) throws {

@@ -5,7 +5,7 @@ usage: bursts.py FOLDER MODE SEED
 
 FOLDER/db, as writer.py has prepared it, in a journal mode (wal, delete, truncate, persist). After COMMIT
 has returned the number stands in FOLDER/bursts. Between bursts it checkpoints, of each kind in turn, or
-closes the database and opens it again. It waits for a lock at most two seconds, and anything that
+closes the database and opens it again. It waits for a lock at most a minute, and anything that
 SQLite refuses ends it with a message and the exit code 1. It ends with its standard input; then it
 writes how many numbers it has committed and what it did.
 """
@@ -21,7 +21,7 @@ KINDS = ["PASSIVE", "FULL", "RESTART", "TRUNCATE"]
 
 def connect(path, mode):
     """A connection with a small cache, so that pages are written before the commit, too."""
-    connection = sqlite3.connect(path, timeout=2, isolation_level=None)
+    connection = sqlite3.connect(path, timeout=60, isolation_level=None)
     found = connection.execute(f"PRAGMA journal_mode={mode}").fetchone()[0]
     if found != mode:
         raise sqlite3.OperationalError(f"the journal mode is {found}")
