@@ -31,7 +31,7 @@ MASKS = [
     (re.compile(r"\b\d{8}T\d{6}-[0-9a-f]{8}\b"), "<operation>"),
     (re.compile(r"\b[0-9a-f]{8}\b"), "<id>"),
     (re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}"), "<time>"),
-    (re.compile(r"in (under )?\d+(\.\d+)? (ms|s)\b"), "in <duration>"),
+    (re.compile(r"in ((under )?\d+(\.\d+)? (ms|s)|\d+ (min \d+ s|h \d+ min))\b"), "in <duration>"),
     (re.compile(r"-> [\d.]+ [KM]?i?B stored"), "-> <size> stored"),
     (re.compile(r"(<id> +<time> .* )[\d.]+ [KMG]?i?B *$"), r"\1<size>"),
     (re.compile(r"--length \d+KiB"), "--length <size>"),

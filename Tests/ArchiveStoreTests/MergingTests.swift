@@ -157,7 +157,7 @@ import Testing
     let dead = try Lease(storage)
     let right = try #require(try PruneLease(dead))
     let alive = folder("repo/leases/prune/alive")
-    try Self.age(alive, seconds: 3500)
+    try Self.age(alive, seconds: 1800)
     for number in 1...3 { try repository.back(up: [Self.file(number)], sequence: UInt64(number)) }
     #expect(try Self.indexes(storage) == 3)
     try Self.age(alive, seconds: 3700)

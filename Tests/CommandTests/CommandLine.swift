@@ -35,7 +35,7 @@ struct CommandLine {
     let words = wrapper + [Self.program] + arguments
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: environment.merging(added) { $1 },
-      cleanEnvironment: true, in: folder.url, input: input, timeout: 600)
+      cleanEnvironment: true, in: folder.url, input: input, timeout: 1800)
   }
 
   /// Runs a command line that is written as in a shell, without quotes; `wrapper` is a program that

@@ -16,7 +16,7 @@ import Testing
   }
 
   /// Runs cron in a namespace of its own, whose only crontab is that of this test, until the job's
-  /// shell has written `status`, at most 90 seconds: cron begins jobs with each minute.
+  /// shell has written `status`, at most 450 seconds: cron begins jobs with each minute.
   private static let script = """
     set -e
     mount -t tmpfs tmpfs /var/spool/cron
@@ -30,7 +30,7 @@ import Testing
     crontab -l > installed
     env -i /usr/sbin/cron -f &
     C=$!
-    for i in $(seq 900); do
+    for i in $(seq 4500); do
       if [ -s status ]; then break; fi
       sleep 0.1
     done
@@ -95,8 +95,8 @@ import Testing
   @Test func aSecondRunEndsAtOnceWithBusy() throws {
     let outcome = try whileLocked(
       """
-      timeout 60 "$0" backup --quiet; echo $?
-      timeout 60 strace -f -o trace -e trace=openat "$0" backup --lock-wait 1s --json; echo $?
+      timeout 600 "$0" backup --quiet; echo $?
+      timeout 600 strace -f -o trace -e trace=openat "$0" backup --lock-wait 1s --json; echo $?
       """)
     #expect(outcome.output == "11\n11\n", "\(outcome.errors)")
     #expect(outcome.errors.contains("another backup of the same source is going on"))
@@ -109,7 +109,7 @@ import Testing
   @Test func aRunThatWaitsGoesOn() throws {
     let outcome = try whileLocked(
       """
-      (timeout 300 "$0" backup --quiet --lock-wait 5m; echo $? > status) &
+      (timeout 1500 "$0" backup --quiet --lock-wait 20m; echo $? > status) &
       sleep 0.5; echo later > home/.var/app/org.example.App/data/later; rm held
       while [ ! -s status ]; do sleep 0.05; done; cat status
       """)
@@ -131,11 +131,11 @@ import Testing
   }
 
   @Test func theScanEndsWhenItIsAskedTo() throws {
-    for number in 0..<300 {
+    for number in 0..<3000 {
       try cli.folder.write("x", at: ByteString("home/.var/app/org.example.App/data/\(number)/x"))
     }
     _ = try cli.succeed("init repo --plain")
-    // Each listing takes half a second: the whole scan minutes.
+    // Each listing takes a fifth of a second: the whole scan minutes, however late the shell asks.
     let script = """
       strace -f -o trace -e trace=getdents64 -e inject=getdents64:delay_enter=200000 \
         env --default-signal=TERM "$0" backup &
@@ -148,7 +148,7 @@ import Testing
     #expect(outcome.output == "130\n", "\(outcome.errors)")
     #expect(outcome.errors.contains("the backup was interrupted"))
     let calls = try text("trace").components(separatedBy: "getdents64(").count
-    #expect(calls < 200, "\(calls) listings")
+    #expect(calls < 2000, "\(calls) listings")
     #expect(try cli.snapshots().isEmpty)
   }
 

@@ -133,7 +133,7 @@ import Testing
       "\($0)".hasSuffix(inner)
     }
     let file = cli.folder.path("device").appending(try #require(found))
-    let reader = try Program.start("sleep", ["120"], standardInput: file)
+    let reader = try Program.start("sleep", ["3600"], standardInput: file)
     defer { reader.end() }
     let now = try cli.jsonLines(words)
     #expect(parties(now) == ["org.example.notebook"])

@@ -42,7 +42,7 @@ import Testing
     let text = """
       env --default-signal "$0" \(Self.purge) --watch \(arguments) > out 2> err & P=$!
       await() {
-        for i in $(seq 1200); do
+        for i in $(seq 6000); do
           if [ "$(grep -c -e "$2" "$1")" -ge "$3" ]; then return; fi
           if [ -n "$4" ]; then kill -USR1 $P; fi
           sleep 0.1
@@ -121,7 +121,7 @@ import Testing
     try put("Library/Caches/one")
     let outcome = try watched(
       """
-      for i in $(seq 100); do
+      for i in $(seq 6000); do
         if grep -q . out; then break; fi
         if [ -r /proc/$P/status ] && grep -q 'SigCgt:.*[4-7cdef]...$' /proc/$P/status; then break; fi
         sleep 0.1
@@ -170,7 +170,7 @@ import Testing
     let text = """
       strace -f -o trace -e trace=unlinkat -e inject=\(delay) \
         env --default-signal "$0" \(Self.purge) \(words) > out 2> err & S=$!
-      for i in $(seq 2000); do
+      for i in $(seq 60000); do
         if [ ! -e \(Self.data)/Library/Caches/0.db ]; then break; fi
         sleep 0.01
       done

@@ -14,7 +14,7 @@ enum Recover {
     let words = wrapper + ["python3", "-B", script] + arguments
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: cli.environment, cleanEnvironment: true,
-      in: cli.folder.url, timeout: 600)
+      in: cli.folder.url, timeout: 1800)
   }
 
   /// Runs it with words that hold no spaces; it has to succeed and to complain of nothing.

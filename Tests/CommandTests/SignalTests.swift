@@ -23,10 +23,11 @@ import Testing
   private static let readsPacks = "grep -qs packs/ trace"
   private static let backup = "backup --layout folder --root tree --repo repo"
 
-  /// Runs a command in the background by a shell that does `script` as soon as `begun` holds: as it
-  /// writes, a backup does. `$P` is the command's process. Each of the `slow` calls, by which bytes are made durable,
-  /// takes `seconds`, so that the script is done before the command is, on any machine. A shell makes what it starts in the background ignore
-  /// SIGINT. Gives how the command ended, and what it said.
+  /// Runs a command in the background by a shell that does `script` as soon as `begun` holds: of a
+  /// backup, once it has its lease. `$P` is the command's process. Each of the `slow` calls, those by
+  /// which bytes are made durable, takes `seconds`, so that the script is done before the command is,
+  /// on any machine. A shell makes what it starts in the background ignore SIGINT. Gives how the
+  /// command ended, and what it said.
   private func signalled(
     _ script: String, command: String = Self.backup, arguments: String = "",
     under wrapper: String = "", seconds: Double = 0.5, slow calls: String = Self.durable,
@@ -36,9 +37,9 @@ import Testing
     let text = """
       \(wrapper) strace -f -y -o trace -e trace=\(calls) -e inject=\(delay) \
         env --default-signal=INT "$0" \(command) \(arguments) & S=$!
-      for i in $(seq 2000); do
+      for i in $(seq 60000); do
         if \(begun); then break; fi
-        sleep 0.005
+        sleep 0.01
       done
       P=$(pgrep -P $S)
       \(script)

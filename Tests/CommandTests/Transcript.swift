@@ -64,7 +64,10 @@ struct Transcript {
         /\b(?=[0-9a-f]*[0-9])([0-9a-f]{32}|[0-9a-f]{16}|[0-9a-f]{8})\b/, with: "<short-id>"
       )
       .replacing(/(builtin:[a-z]+\.yaml):[0-9]+:[0-9]+/) { "\($0.output.1):<line>" }
-      .replacing(/in (under )?[0-9]+(\.[0-9])? s\b/, with: "in <duration>")
+      .replacing(
+        /in ((under )?[0-9]+(\.[0-9])? s|[0-9]+ (min [0-9]+ s|h [0-9]+ min))\b/,
+        with: "in <duration>"
+      )
       .replacing(/[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}/, with: "<time>")
   }
 }

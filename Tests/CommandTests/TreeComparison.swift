@@ -26,7 +26,7 @@ enum TreeComparison {
     let owner = Host.userID == 0 ? ["--owner"] : []
     let outcome = try Program.run(
       "python3", ["-B", script, "--max-print", "5"] + owner + ["\(expected)", "\(actual)"],
-      in: folder.url, timeout: 600)
+      in: folder.url, timeout: 1800)
     return outcome.code == 0 ? "" : "verify_tree.py: \(outcome.output)\(outcome.errors)"
   }
 

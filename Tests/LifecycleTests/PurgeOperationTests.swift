@@ -108,7 +108,7 @@ import Testing
     let party = PurgePlan.party(of: try #require(scan.containers.first).container)
     #expect(PurgeRequest.sign(of: party, in: scan) == nil)
     let path = rig.folder.path(rig.data()).appending("Library/Caches/a")
-    let sleeper = try Program.start("sleep", ["60"], standardInput: path)
+    let sleeper = try Program.start("sleep", ["3600"], standardInput: path)
     defer { sleeper.end() }
     #expect(PurgeRequest.sign(of: party, in: scan)?.contains("sleep") == true)
   }

@@ -5,9 +5,10 @@ import Testing
 
 @Suite struct HostTests {
   @Test func clocks() {
-    let (before, after) = (Host.now(), Host.now())
+    let before = Host.now()
     let system = Date().timeIntervalSince1970
-    #expect(abs(Double(before.seconds) - system) < 5)
+    let after = Host.now()
+    #expect((before.seconds...after.seconds).contains(Int64(system)))
     #expect(before <= after)
     #expect(before.nanoseconds < 1_000_000_000)
     let start = Host.monotonicSeconds()

@@ -28,14 +28,15 @@ public enum Program {
     public init(description: String) { self.description = description }
   }
 
-  /// Runs a program and waits until it ends, at most `timeout` seconds.
+  /// Runs a program and waits until it ends, at most `timeout` seconds, which
+  /// only guard against one that hangs: a busy machine may take long for anything.
   ///
   /// `name` is a path when it holds a slash; else it is looked for in `PATH`. `environment` is
   /// added to this process's own, or is all of it when `cleanEnvironment` is set.
   public static func run(
     _ name: String, _ arguments: [String] = [], environment: [String: String] = [:],
     cleanEnvironment: Bool = false, in folder: URL? = nil, input: [UInt8] = [],
-    timeout: Double = 300
+    timeout: Double = 1800
   ) throws -> Outcome {
     let scratch = try TemporaryFolder("program")
     let process = Process()

@@ -54,6 +54,11 @@ class ReadmeTour(unittest.TestCase):
         self.assertEqual(self.check("…\nlast").returncode, 0)
         self.assertEqual(self.check("a b\n…").returncode, 0)
 
+    def test_how_long_it_took_is_passed_over(self):
+        for duration in ["under 0.1 s", "12 s", "1 min 5 s", "2 h 59 min"]:
+            self.readme.write_text((README % "…").replace("3 s", duration))
+            self.assertEqual(self.run_tool("--check").returncode, 0, duration)
+
     def test_anything_else_is_refused(self):
         for shown in ["a b\nlast", "a b\n\nlast\nmore", "a c\n\nlast", "…\nfirst", "a b"]:
             result = self.check(shown)
