@@ -59,6 +59,20 @@ import Testing
     }
     try appendFromFourThreads()
     #expect(rig.opened == before + 1)
+    // From now on whoever meets another one opens a second pack: the first to write waits for that.
+    let isInside = Atomic<Bool>(false)
+    let isOpened = Atomic<Bool>(false)
+    let end = Host.monotonicSeconds() + 600
+    rig.storage.state.withLock { state in
+      state.action = { event in
+        if event.hasPrefix("start") { isOpened.store(true, ordering: .sequentiallyConsistent) }
+        guard event.hasPrefix("append"), !isInside.exchange(true, ordering: .sequentiallyConsistent)
+        else { return }
+        while !isOpened.load(ordering: .sequentiallyConsistent), Host.monotonicSeconds() < end {
+          sleepShortly()
+        }
+      }
+    }
     try appendFromFourThreads()
     #expect(rig.opened == before + 2)
   }

@@ -11,25 +11,21 @@ import Testing
     let rig = try DeviceRestoreRig(policy: "everything")
     let restore = "restore latest --in-place --repo repo --quiet"
     try rig.removeContainers(of: "device")
-    let start = Host.monotonicSeconds()
-    _ = try rig.cli.succeed(restore)
-    let duration = Host.monotonicSeconds() - start
+    var moments = Moments(4)
+    try moments.measure { _ = try rig.cli.succeed(restore) }
     let all = try rig.cli.containers(of: "original")
-    var kills = 0
-    for _ in 0..<20 where kills < 4 {
+    while let moment = moments.next(using: &random) {
       try rig.removeContainers(of: "device")
-      let moment = Double.random(in: 0.01...max(0.05, duration), using: &random)
-      let outcome = try rig.cli.run(
-        restore, under: ["timeout", "--signal=KILL", String(format: "%.3f", moment)])
-      if outcome.code != 0 { kills += 1 }
+      let isKilled = try moments.run(rig.cli, restore, at: moment)
+      if isKilled { moments.count += 1 }
       let present = try rig.cli.containers(of: "device")
-      #expect(present.count == all.count || outcome.code != 0)
+      #expect(present.count == all.count || isKilled)
       for container in present {
         let source = try #require(all.first { $0.path == container.path }?.realPath)
         try TreeComparison.expectSame(rig.cli.folder, source, container.realPath)
       }
     }
-    #expect(kills == 4)
+    #expect(moments.count == 4, "in \(moments.round) rounds")
     // What a killed run left behind is no container, and goes with the next run.
     _ = try rig.cli.succeed(restore)
     #expect(try rig.cli.containers(of: "device").count == all.count)
@@ -47,17 +43,12 @@ import Testing
     let restore = "restore latest --in-place --repo repo --no-snapshot --quiet"
     try rig.spoilSomeFiles(of: "device", &random)
     _ = try Program.run("cp", ["-a", "device", "spoilt"], in: rig.cli.folder.url)
-    let start = Host.monotonicSeconds()
-    _ = try rig.cli.succeed(restore)
-    let duration = Host.monotonicSeconds() - start
-    var kills = 0
-    for _ in 0..<20 where kills < 4 {
+    var moments = Moments(4)
+    try moments.measure { _ = try rig.cli.succeed(restore) }
+    while let moment = moments.next(using: &random) {
       try rig.cli.folder.folder.removeTree("device")
       _ = try Program.run("cp", ["-a", "spoilt", "device"], in: rig.cli.folder.url)
-      let moment = Double.random(in: 0.01...max(0.05, duration), using: &random)
-      let outcome = try rig.cli.run(
-        restore, under: ["timeout", "--signal=KILL", String(format: "%.3f", moment)])
-      if outcome.code != 0 { kills += 1 }
+      if try moments.run(rig.cli, restore, at: moment) { moments.count += 1 }
       try rig.expectOldOrNew("killed after \(moment) s")
       _ = try rig.cli.succeed("recover --root device --quiet")
       try rig.expectOldOrNew("recovered")
@@ -73,7 +64,7 @@ import Testing
         #expect(differences.isEmpty, "\(container.path): \(differences)")
       }
     }
-    #expect(kills == 4)
+    #expect(moments.count == 4, "in \(moments.round) rounds")
   }
 }
 

@@ -98,7 +98,8 @@ import Testing
     #expect(try snapshots().map { $0.prefix(8) } == ["flatpak:"])
   }
 
-  /// The first is held up by its calls that make bytes durable until the second has ended.
+  /// The first is held up by its calls that make bytes durable, and then stopped until the second
+  /// has ended.
   @Test(.enabled(if: Strace.isPermitted)) func ofTwoAtOnceTheSecondIsBusy() throws {
     let outcome = try cli.run(
       [],
@@ -109,7 +110,9 @@ import Testing
         strace -f -o trace -e trace=$calls -e inject=$calls:delay_enter=1000000 \\
           "$0" backup --root home/.var/app --quiet & first=$!
         while [ -z "$(ls repo/leases)" ] && kill -0 $first; do sleep 0.01; done
+        pkill -STOP -P $first
         "$0" backup --root home/.var/app --quiet; echo "second $?"
+        pkill -CONT -P $first
         wait $first; echo "first $?"
         """,
       ])

@@ -126,11 +126,16 @@ import Testing
     // Another program holds the database's lock for itself and keeps writing.
     let writer = try BusyWriter(rig.folder.path("tree/a busy one"))
     defer { writer.stop() }
-    // It is read for a third of a second, in which the writer gets its turn on any machine.
+    // It is read for a third of a second, in which the writer gets its turn, on most machines.
     let slowly = Faults.Plan(pausing: 0.005, afterReading: 64 << 10)
-    let report = try Faults.inject(slowly) {
-      try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
+    func backup() throws -> BackupReport {
+      try Faults.inject(slowly) {
+        try rig.backup(keeping: "cache") { $0.databaseTimeout = 0.5 }
+      }
     }
+    var report = try backup()
+    let end = Host.monotonicSeconds() + 300
+    while report.warnings.isEmpty, Host.monotonicSeconds() < end { report = try backup() }
     #expect(how(report) == ["folders/tree/a busy one": "as-it-stood"])
     #expect(report.warnings.map(\.path) == ["folders/tree/a busy one"])
     #expect(report.isComplete && report.files == 302)

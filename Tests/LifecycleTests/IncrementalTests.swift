@@ -94,9 +94,19 @@ import Testing
   }
 
   @Test func whatWasChangedJustBeforeItWasReadIsReadAgain() throws {
-    let rig = try rig()
-    _ = try rig.backup(keeping: "cache") { $0.now = nil }
-    #expect(try rig.backup(keeping: "cache") { $0.now = nil }.opened == 81)
+    // What is read a minute after it was written, as on a busy machine, is not read again.
+    for _ in 0..<20 {
+      let rig = try Rig()
+      let start = Host.monotonicSeconds()
+      for number in 0..<10 {
+        try rig.folder.write("file \(number)", at: ByteString("tree/a/\(number)"))
+      }
+      _ = try rig.backup(keeping: "cache") { $0.now = nil }
+      if Host.monotonicSeconds() - start > 50 { continue }
+      #expect(try rig.backup(keeping: "cache") { $0.now = nil }.opened == 10)
+      return
+    }
+    Issue.record("it was never read soon enough")
   }
 
   @Test func anotherPolicyReadsNothingAnew() throws {

@@ -28,9 +28,12 @@ import Testing
   @Test func asManyRunAtOnceAsThereAreThreadsAndNoMore() throws {
     let workers = try Workers(count: 4, capacity: 100, name: "test")
     let (running, most) = (Counter(), Counter())
+    let end = Host.monotonicSeconds() + 600
     for _ in 0..<40 {
       workers.submit {
         most.raise(to: running.add())
+        // The first ones wait until all threads are at it, and all give a fifth some time to come.
+        while most.value < 4, Host.monotonicSeconds() < end { usleep(1000) }
         usleep(5000)
         running.add(-1)
       }
@@ -40,12 +43,19 @@ import Testing
   }
 
   @Test func blockingJobsDoNotHoldUpOneAnother() throws {
-    let start = Host.monotonicSeconds()
     let workers = try Workers(count: 16, capacity: 16, name: "test")
-    for _ in 0..<16 { workers.submit { usleep(100_000) } }
+    let (inside, met) = (Counter(), Counter())
+    let end = Host.monotonicSeconds() + 600
+    for _ in 0..<16 {
+      workers.submit {
+        inside.add()
+        // Each waits for all others: one after another they would never meet.
+        while inside.value < 16, Host.monotonicSeconds() < end { usleep(1000) }
+        if inside.value == 16 { met.add() }
+      }
+    }
     workers.finish()
-    // One after another they would take 1.6 s.
-    #expect(Host.monotonicSeconds() - start < 1)
+    #expect(met.value == 16)
   }
 
   @Test func whoSubmitsWaitsWhileTheQueueIsFull() throws {
@@ -61,7 +71,7 @@ import Testing
     // One runs, two wait, the fourth is held.
     #expect(submitted.value <= 3)
     for _ in 0..<6 { gate.signal() }
-    let end = Host.monotonicSeconds() + 10
+    let end = Host.monotonicSeconds() + 600
     while submitted.value < 6, Host.monotonicSeconds() < end { usleep(1000) }
     workers.finish()
     #expect(submitted.value == 6)
@@ -96,7 +106,7 @@ import Testing
         }
       }
     }
-    let end = Host.monotonicSeconds() + 10
+    let end = Host.monotonicSeconds() + 600
     while done.value < 10, Host.monotonicSeconds() < end { usleep(1000) }
     #expect(done.value == 10)
   }
