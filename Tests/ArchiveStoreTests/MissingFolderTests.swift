@@ -109,7 +109,7 @@ import Testing
     #expect(found.costs.values.first == [first.id])
     let error = storeError { try repository.beginWriting() }
     #expect(error?.kind == .damaged && error?.hint?.contains("an empty folder") == true)
-    #expect("\(error as Any)".contains("the index names packs in it"))
+    #expect("\(error as Any)".contains("the snapshots need what was in it"))
     #expect(try storage.status(RepositoryLayout.packs) == nil)
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
   }
@@ -150,6 +150,35 @@ import Testing
     let error = storeError { try repository.beginWriting() }
     #expect(error?.code == .missing && error?.subject == "snapshots" && error?.hint != nil)
     #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+    // An empty folder would say that there was no snapshot: a repair of the index makes none.
+    #expect(try IndexRepair(repository).run().written.isEmpty)
+    #expect(try Checked(repository, .trees).damaged == ["snapshots"])
+  }
+
+  /// Packs alone tell that index and snapshots were not empty.
+  @Test func indexAndSnapshotsThatAreGoneAreDamage() throws {
+    try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.indexes)
+    try removeWithContents(RepositoryLayout.snapshots)
+    #expect(try Checked(repository, .trees).damaged.sorted() == ["index", "snapshots"])
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.subject == "index" && error?.hint?.contains("repair index") == true)
+    #expect(try IndexRepair(repository).run().written.count == 1)
+    #expect(storeError { try repository.beginWriting() }?.subject == "snapshots")
+    // As the hint says: then all is stored already.
+    try storage.makeFolders([RepositoryLayout.snapshots.name], in: .root)
+    #expect(try repository.back(up: files).snapshot.totals.stored == 0)
+  }
+
+  /// Without an index only the snapshots tell that there were packs.
+  @Test func packsThatAreGoneWithTheIndexAreDamage() throws {
+    try repository.back(up: files)
+    for id in try RepositoryListing.indexes(storage) {
+      try storage.remove(RepositoryLayout.index(id))
+    }
+    try removeWithContents(RepositoryLayout.packs)
+    #expect(try Checked(repository, .trees).damaged.contains("packs"))
+    #expect(storeError { try repository.beginWriting() }?.subject == "packs")
   }
 
   /// Of a link, a file or a pipe in its place nobody makes a folder.

@@ -37,7 +37,7 @@ extension CheckRun {
     var remarks: [(object: String, reason: String)] = []
     let unused = inventory.packs.filter { !index.names($0.key) }
     if !unused.isEmpty, !index.isRescueNeeded {
-      let bytes = unused.values.reduce(0, +)
+      let bytes = unused.values.clampedSum
       remarks.append(
         (
           "packs",

@@ -23,7 +23,7 @@ struct CheckRun {
     storage = check.repository.storage
     inventory = try RepositoryInventory(storage)
     report.packs = inventory.packs.count
-    report.storedBytes = inventory.packs.values.reduce(0, +)
+    report.storedBytes = inventory.packs.values.clampedSum
     try loadSnapshots()
     try loadIndexes()
     noteMissingFolders()
@@ -46,6 +46,7 @@ struct CheckRun {
     for folder in inventory.obstructedFolders { note("\(folder)", "it is not a folder") }
     let needs = FolderNeeds(
       hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
+      hasPacksAlone: inventory.hasPacksAlone,
       packFolders: Set(index.packIDs.map { RepositoryLayout.pack($0).folder }))
     for folder in inventory.missingFolders {
       if let reason = needs.loss(of: folder) {
@@ -54,6 +55,13 @@ struct CheckRun {
         emptyFolders.append(folder)
       }
     }
+    // Where all are missing it is the folder above them that is, and what tells of that.
+    let packFolders = inventory.missingFolders.count { $0.folder == RepositoryLayout.packs }
+    guard packFolders == RepositoryLayout.packFolders.count,
+      let reason = needs.loss(of: RepositoryLayout.packs)
+    else { return }
+    note("\(RepositoryLayout.packs)", reason)
+    emptyFolders.removeAll { $0.folder == RepositoryLayout.packs }
   }
 
   private mutating func loadSnapshots() throws(StoreError) {

@@ -19,7 +19,7 @@ struct DataCheck {
         counters: check.counters, isStopping: check.isStopping)
     }
     self.packs = packs
-    check.counters.expect(files: chosen.count, bytes: chosen.reduce(0) { $0 + $1.value })
+    check.counters.expect(files: chosen.count, bytes: chosen.map(\.value).clampedSum)
     guard !packs.isEmpty else {
       workers = nil
       return
@@ -57,7 +57,7 @@ struct DataCheck {
     case .group(let group, let count):
       packs = all.filter { Int($0.key.prefix) % count == group - 1 }
     case .fraction(let fraction):
-      let wanted = fraction * Double(all.values.reduce(0, +))
+      let wanted = fraction * Double(all.values.clampedSum)
       var sum = 0.0
       packs = all.shuffled().prefix { pack in
         defer { sum += Double(pack.value) }

@@ -78,12 +78,15 @@ public struct IndexRepair {
         hint: "try again when it has ended")
     }
     defer { right.release() }
-    try storage.makeMissing(RepositoryLayout.folders, in: .root)
     let found = try findings { () throws(StoreError) in
       try requireGoingOn()
       guard try right.keepAlive() else { throw lost }
     }
     var report = report(found)
+    // Of other folders it is not known whether they were empty.
+    if !found.rescue.objects.isEmpty {
+      try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
+    }
     report.written = try found.rescue.objects.map { object throws(StoreError) in
       guard try right.isHeld() else { throw lost }
       return try write(object, lease)

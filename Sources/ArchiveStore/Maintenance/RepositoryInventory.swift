@@ -15,6 +15,11 @@ struct RepositoryInventory: Hashable {
   var missingFolders: [ObjectPath] = []
   /// Those in whose place something else is.
   var obstructedFolders: [ObjectPath] = []
+  /// Whether there are packs, and neither a folder of index objects nor one of snapshots.
+  var hasPacksAlone: Bool {
+    !packs.isEmpty && missingFolders.contains(RepositoryLayout.indexes)
+      && missingFolders.contains(RepositoryLayout.snapshots)
+  }
   /// Files whose names are not of the format, or not of their folder.
   var strangers: [ObjectPath] = []
 

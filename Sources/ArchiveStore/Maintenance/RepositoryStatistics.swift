@@ -59,7 +59,7 @@ extension Repository {
     statistics.count(listing.snapshots.map(\.snapshot))
     let inventory = try RepositoryInventory(storage)
     statistics.packs = inventory.packs.count
-    statistics.packBytes = inventory.packs.values.reduce(0, +)
+    statistics.packBytes = inventory.packs.values.clampedSum
     for id in inventory.snapshots {
       statistics.snapshotBytes += try storage.status(RepositoryLayout.snapshot(id))?.size ?? 0
     }

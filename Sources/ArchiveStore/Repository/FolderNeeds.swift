@@ -8,6 +8,8 @@ internal import SystemIO
 struct FolderNeeds {
   var hasSnapshots: Bool
   var hasIndexes: Bool
+  /// Whether there are packs, and neither a folder of index objects nor one of snapshots.
+  var hasPacksAlone: Bool
   /// Those in which a pack lies that an index object names.
   var packFolders: Set<ObjectPath>
 
@@ -18,6 +20,11 @@ struct FolderNeeds {
       "the folder is missing, and the snapshots need what was in it"
     case RepositoryLayout.snapshots where hasIndexes:
       "the folder is missing, and the index tells of backups"
+    case RepositoryLayout.indexes where hasPacksAlone,
+      RepositoryLayout.snapshots where hasPacksAlone:
+      "the folder is missing, and there are packs"
+    case RepositoryLayout.packs where hasSnapshots:
+      "the folder is missing, and the snapshots need what was in it"
     case _ where packFolders.contains(folder):
       "the folder is missing, and the index names packs in it"
     default: nil

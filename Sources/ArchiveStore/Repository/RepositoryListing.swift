@@ -54,7 +54,14 @@ struct RepositoryListing {
     try makeMissing(
       storage,
       FolderNeeds(
-        hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty, packFolders: folders))
+        hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
+        hasPacksAlone: try hasPacksAlone(storage), packFolders: folders))
+  }
+
+  private func hasPacksAlone(_ storage: any Storage) throws(StoreError) -> Bool {
+    guard missing.contains(RepositoryLayout.indexes), missing.contains(RepositoryLayout.snapshots)
+    else { return false }
+    return try !Self.packs(storage, bearingMissingFolders: true).isEmpty
   }
 
   private func makeMissing(
