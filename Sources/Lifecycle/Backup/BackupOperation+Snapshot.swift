@@ -19,7 +19,7 @@ extension BackupOperation {
     snapshot.tags = request.tags
     snapshot.apps = appRecords()
     snapshot.totals = totals(report)
-    snapshot.classes = classRuns
+    snapshot.classes = plan.classRuns
     (snapshot.users, snapshot.groups) = nameTables()
     snapshot.leftOut = NoteBound.keep(plan.leftOut)
     snapshot.unreadable = NoteBound.keep(report.unreadable)
@@ -31,9 +31,6 @@ extension BackupOperation {
     snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
     return snapshot
   }
-
-  /// The data classes that the snapshot notes.
-  var classRuns: [ClassRun] { plan.scans.flatMap(\.classRuns) }
 
   private func deviceRecord() -> DeviceRecord {
     let device = plan.device

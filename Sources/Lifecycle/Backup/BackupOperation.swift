@@ -28,7 +28,7 @@ public struct BackupOperation {
   ///   it is; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
-    try request.classBound.require(classRuns, of: plan.device.root)
+    try plan.requireRoomForClasses(request.classBound)
     let state = try openState()
     let session = try repository.beginWriting(
       workers: request.workers,
@@ -187,9 +187,9 @@ public struct BackupOperation {
         return nil
       }
       if let root = run.assembly.root(tree.number) {
+        let clock = run.clock(of: tree.number)
         let isSettled =
-          root.isWhole
-          && ChangeRules.isSettled(status, readAt: run.clock.start, in: run.clock)
+          root.isWhole && ChangeRules.isSettled(status, readAt: clock.start, in: clock)
         return RecordedContainer(
           path: path, status: status, isSettled: isSettled,
           encoded: try? root.entry.named(name).encoded(), folder: root.record)

@@ -10,9 +10,10 @@ final class BackupRun: Sendable {
   let session: WritingSession
   let source: SourceState
   let request: BackupRequest
-  let clock: RunClock
   let queue: WorkQueue
   let assembly: TreeAssembly
+  /// When the run began, for the files of each container.
+  private let clocks: [RunClock]
   private let state: Mutex<State>
 
   private struct State {
@@ -33,14 +34,18 @@ final class BackupRun: Sendable {
   ) {
     (self.trees, self.known, self.links) = (trees, known, links)
     (self.session, self.source, self.request) = (session, source, request)
-    clock = request.now.map { RunClock(start: $0()) } ?? source.clock
+    let clock = request.now.map { RunClock(start: $0()) } ?? source.clock
+    clocks = trees.map { known[$0.number].root == nil ? clock.reading($0.scan.container) : clock }
     queue = WorkQueue(trees, known, links)
-    assembly = TreeAssembly(trees, known, session, source, clock)
+    assembly = TreeAssembly(trees, known, session, source, clocks)
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
   }
 
   /// What was found amiss so far.
   var findings: BackupFindings { state.withLock { $0.findings } }
+
+  /// When the run began, by the clock that gave the times of a container's files.
+  func clock(of container: Int) -> RunClock { clocks[container] }
 
   /// The time of the moment.
   var now: Timestamp { request.now?() ?? Host.now() }

@@ -93,7 +93,8 @@ extension BackupWorker {
     return ReadEntry(
       entry: entry, status: reader.status,
       isSettled: metadata.isWhole
-        && ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
+        && ChangeRules.isSettled(reader.status, readAt: time, in: run.clock(of: folder.tree.number))
+    )
   }
 
   /// The content that an earlier run stored, if the file is the same.
@@ -112,7 +113,8 @@ extension BackupWorker {
     let file = LargeFile(
       path: path, key: folder.facts.key.file(reader.name), status: reader.status,
       hints: FileHints(reader.status, isDatabase: reader.member == .database),
-      isSettled: ChangeRules.isSettled(reader.status, readAt: time, in: run.clock))
+      isSettled: ChangeRules.isSettled(
+        reader.status, readAt: time, in: run.clock(of: folder.tree.number)))
     return try store(file) { content in
       try reader.takePieces(
         take: { range in

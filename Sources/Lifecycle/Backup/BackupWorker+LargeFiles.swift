@@ -30,7 +30,8 @@ extension BackupWorker {
     let large = LargeFile(
       path: path, key: folder.facts.key.file(path.lastComponent ?? path), status: status,
       hints: hints,
-      isSettled: ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+      isSettled: ChangeRules.isSettled(
+        status, readAt: run.now, in: run.clock(of: folder.tree.number)))
     let extents =
       status.allocated < status.size
       ? try file.extents(size: status.size)

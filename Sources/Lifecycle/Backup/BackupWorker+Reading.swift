@@ -80,7 +80,7 @@ extension BackupWorker {
         linkGroup: run.links.name(of: status.identity)),
       status: status,
       isSettled: metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock(of: folder.tree.number)))
   }
 
   private borrowing func node(
@@ -126,7 +126,7 @@ extension BackupWorker {
     return ReadEntry(
       entry: entry, status: status,
       isSettled: stoodStill && metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: time, in: run.clock),
+        && ChangeRules.isSettled(status, readAt: time, in: run.clock(of: folder.tree.number)),
       heldAt: content.heldAt)
   }
 

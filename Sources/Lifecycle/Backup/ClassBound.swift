@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import SandboxModel
 internal import SystemIO
 
 /// How many data classes of single paths a snapshot has room for, beside all else that it may say
@@ -33,5 +34,19 @@ struct ClassBound: Sendable {
       $0 < 0x20 || $0 == UInt8(ascii: "\"") || $0 == UInt8(ascii: "\\")
     }
     return path.count + 5 * escaped + 64
+  }
+}
+
+extension BackupPlan {
+  /// The data classes that the snapshot notes.
+  var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
+
+  /// Refuses a plan of more data classes than a snapshot can note.
+  public func requireRoomForClasses() throws(LifecycleError) {
+    try requireRoomForClasses(ClassBound())
+  }
+
+  func requireRoomForClasses(_ bound: ClassBound) throws(LifecycleError) {
+    try bound.require(classRuns, of: device.root)
   }
 }

@@ -119,6 +119,6 @@ extension BackupWorker {
     return ReadEntry(
       entry: entry, status: status,
       isSettled: metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock))
+        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock(of: folder.tree.number)))
   }
 }

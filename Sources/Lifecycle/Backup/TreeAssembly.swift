@@ -12,7 +12,8 @@ final class TreeAssembly: Sendable {
   private let known: [KnownTree]
   private let session: WritingSession
   private let source: SourceState
-  private let clock: RunClock
+  /// When the run began, for the files of each container.
+  private let clocks: [RunClock]
   private let state = Mutex(State())
 
   private struct State {
@@ -32,10 +33,10 @@ final class TreeAssembly: Sendable {
 
   init(
     _ trees: [KeptTree], _ known: [KnownTree], _ session: WritingSession, _ source: SourceState,
-    _ clock: RunClock
+    _ clocks: [RunClock]
   ) {
     (self.trees, self.known, self.session) = (trees, known, session)
-    (self.source, self.clock) = (source, clock)
+    (self.source, self.clocks) = (source, clocks)
   }
 
   /// Folders that are begun and not complete.
@@ -57,7 +58,9 @@ final class TreeAssembly: Sendable {
       if let record { state.withLock { $0.records[folder] = record } }
       results = UnitResults()
       let status = trees[Int(folder.container)].scan.entries[Int(folder.index)].status
-      results.add(Int(folder.index), try entry.encoded(), isSettled: isWhole && isSettled(status))
+      results.add(
+        Int(folder.index), try entry.encoded(),
+        isSettled: isWhole && isSettled(status, in: folder.container))
       folder = parent(of: folder)
       isVisit = false
     }
@@ -71,8 +74,9 @@ final class TreeAssembly: Sendable {
     try deliver(results, to: parent(of: folder), isVisit: false)
   }
 
-  private func isSettled(_ status: FileStatus) -> Bool {
-    ChangeRules.isSettled(status, readAt: clock.start, in: clock)
+  private func isSettled(_ status: FileStatus, in container: Int32) -> Bool {
+    let clock = clocks[Int(container)]
+    return ChangeRules.isSettled(status, readAt: clock.start, in: clock)
   }
 
   func parent(of folder: EntryID) -> EntryID {

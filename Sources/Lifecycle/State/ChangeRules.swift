@@ -1,5 +1,6 @@
 public import ArchiveStore
 public import Codecs
+internal import SandboxModel
 public import SystemIO
 
 /// When a file need not be read again, and when what was stored of it need not be looked up
@@ -131,5 +132,12 @@ public struct RunClock: Sendable, Hashable {
   /// The same moment for what lies on the volume of a folder.
   public func reading(_ root: borrowing Folder) -> RunClock {
     RunClock(start: start, isRemote: (try? root.isRemote()) ?? true)
+  }
+
+  /// The same moment for what lies in a container. One that cannot be looked at may be anywhere.
+  func reading(_ container: Container) -> RunClock {
+    do throws(SystemError) {
+      return reading(try Folder.open(path: container.absolutePath))
+    } catch { return RunClock(start: start, isRemote: true) }
   }
 }

@@ -187,6 +187,7 @@ struct BackupCommand: SandboxCommand {
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
         try self.plan(found, policy, excluding: [], knowing: nil, isStopping).plan
       }
+      try plan.requireRoomForClasses()
       if output.json {
         try console.result(plan.json)
         continue
