@@ -26,6 +26,40 @@ import Testing
     return bytes
   }
 
+  /// Pieces that are stored already come by their names, and what lies before, between and behind them
+  /// is cut as if they had come as bytes.
+  @Test(arguments: Kind.allCases) func storedPiecesComeByTheirNames(kind: Kind) throws {
+    let bytes = bytes(kind)
+    let hints = FileHints(size: UInt64(bytes.count))
+    let whole = try Repository.create(in: MemoryStorage(), program: "test").beginWriting()
+    let expected = try whole.storeFile(logicalPath: "folders/x/large", hints: hints) {
+      try $0.append(bytes)
+    }
+    let places = ContentCutter.pieces(
+      of: bytes.span, isDatabase: kind == .database, size: UInt64(bytes.count))
+    let isStored = places.indices.map { $0 > 2 && $0 % 7 < 4 && $0 < places.count - 2 }
+    let session = try Repository.create(in: MemoryStorage(), program: "test").beginWriting()
+    let writer = try session.makeWriter()
+    for (place, isStored) in zip(places, isStored) where isStored {
+      _ = try writer.storeBytes(Array(bytes[place]), kind: .data)
+    }
+    var pieces = 0
+    let content = try writer.storeFile(
+      logicalPath: "folders/x/large", hints: hints
+    ) { file in
+      for place in places {
+        let digest = Blake2b.hash(bytes.span.extracting(place))
+        if try file.append(stored: digest, length: place.count) {
+          pieces += 1
+        } else {
+          try file.append(bytes.span.extracting(place))
+        }
+      }
+    }
+    #expect(content == expected)
+    #expect(pieces >= isStored.count { $0 } && pieces > 0)
+  }
+
   /// Each piece gets the name that it has by itself, and no more is held than is promised.
   @Test(arguments: Kind.allCases) func memoryIsBounded(kind: Kind) throws {
     let bytes = bytes(kind)

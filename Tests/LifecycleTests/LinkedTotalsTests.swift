@@ -56,26 +56,48 @@ import Testing
     #expect(try statistics(report, rig).rows.map(\.bytes) == [report.bytes])
   }
 
-  /// A name in which the file was read as another is a file of its own when it is restored.
+  /// A name under which the file was read with another content is a file of its own when it is
+  /// restored, and in an archive.
   @Test func anotherContentOfAGroupIsAFileOfItsOwn() throws {
     let rig = try rig()
     let report = try rig.backup()
     var snapshot = try #require(report.snapshot).snapshot
     let session = try rig.repository.beginWriting()
-    let entries = [(1, 10), (1, 10), (2, 10), (3, 7)].enumerated().map { number, content in
-      let blob = Piece.blob(Blake2b.hash([UInt8(content.0)]), length: UInt64(content.1))
+    let writer = try session.makeWriter()
+    let texts = ["one", "one", "two", "seven"]
+    let entries = try texts.enumerated().map { number, text in
+      let content = try writer.storeFile(logicalPath: "folders/tree/x") { file in
+        try file.append(Array(text.utf8))
+      }
       return TreeEntry(
-        name: ByteString("\(number)"),
-        node: .file(Content(size: UInt64(content.1), level: 0, pieces: [blob])),
-        linkGroup: number < 3 ? "x/0" : "x/9")
+        name: ByteString("\(number)"), node: .file(content), linkGroup: number < 3 ? "x/0" : "x/9")
     }
-    let folder = TreeEntry(name: "x", node: .directory(try session.storeTree(entries)))
+    try writer.flush()
+    let tree = try session.storeTree(entries)
+    let folder = TreeEntry(name: "x", node: .directory(tree))
     snapshot.tree = try session.storeTree([folder])
     snapshot.sequence += 1
     let stored = try session.finish(snapshot)
-    let found = try SnapshotStatistics(
-      of: stored, from: rig.repository.beginReading(), unreadable: { _ in })
-    #expect(found.rows.map(\.bytes).reduce(0, +) == 27)
+    let reader = try rig.repository.beginReading()
+    let found = try SnapshotStatistics(of: stored, from: reader, unreadable: { _ in })
+    #expect(found.rows.map(\.bytes).reduce(0, +) == 11)
+
+    let plan = try RestorePlan.make(stored, path: "x", to: rig.folder.path("back"), from: reader)
+    #expect(try RestoreOperation(plan, from: reader).run().isComplete)
+    #expect(try (0..<4).map { try rig.text(ByteString("back/\($0)")) } == texts)
+    let back = try Folder.open(path: rig.folder.path("back"))
+    #expect(try ["0", "1", "2", "3"].map { try back.status($0).links } == [2, 2, 1, 1])
+
+    var archive: [UInt8] = []
+    var dump = ArchiveDump(
+      of: stored, from: reader, to: { archive.append($0) }, leavingOut: { _, _ in })
+    try dump.write(tree)
+    try dump.finish()
+    try rig.folder.write(archive, at: "out.tar")
+    _ = try Folder.make(path: rig.folder.path("out"))
+    let tar = try Program.run("tar", ["-xf", "out.tar", "-C", "out"], in: rig.folder.url)
+    #expect(tar.code == 0, "\(tar.errors)")
+    #expect(try (0..<4).map { try rig.text(ByteString("out/\($0)")) } == texts)
   }
 
   /// Without a state the last snapshot tells what is there already: what is new does not hide behind

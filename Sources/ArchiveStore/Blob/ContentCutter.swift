@@ -120,6 +120,9 @@ struct ContentCutter {
     start -= count
   }
 
+  /// Says that the run does not end with what has come.
+  mutating func goOnWithRun() { if window.count > start && !isLongRun { beginLongRun() } }
+
   private mutating func beginLongRun() {
     isLongRun = true
     noteMagic()

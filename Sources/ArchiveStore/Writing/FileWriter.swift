@@ -90,6 +90,8 @@ public final class FileWriter {
     let writer = try open()
     guard writer.session.contains(BlobID(kind: .data, digest: digest)) else { return false }
     writer.session.known.countKnown(length: length)
+    // What lies before it unnamed is of a run that is longer than that.
+    cutter.goOnWithRun()
     try skip(.blob(digest, length: UInt64(length)), writer)
     return true
   }

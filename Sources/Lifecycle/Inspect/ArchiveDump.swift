@@ -15,7 +15,7 @@ public struct ArchiveDump {
   private let tell: (LeftOut, PathRemark) -> Void
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
-  private var firstNames: [ByteString: ByteString] = [:]
+  private var firstNames: [ByteString: (path: ByteString, node: Node)] = [:]
   /// How much is damaged, and so is not in the archive.
   public private(set) var damaged = 0
 
@@ -66,7 +66,9 @@ public struct ArchiveDump {
     } catch let error as StoreError where error.kind == .damaged {
       return note(path, error)
     }
-    if let group = entry.linkGroup, firstNames[group] == nil { firstNames[group] = path }
+    if let group = entry.linkGroup, firstNames[group] == nil {
+      firstNames[group] = (path, entry.node)
+    }
     try give(member.header())
     guard case .file(let content) = entry.node, case .file = member.kind else { return }
     do {
@@ -81,8 +83,10 @@ public struct ArchiveDump {
   /// none of its kind.
   private func verifiedMember(_ entry: TreeEntry, _ path: ByteString) throws -> PaxMember? {
     guard var member = try member(entry, path) else { return nil }
-    if let group = entry.linkGroup, let first = firstNames[group] {
-      member.kind = .hardLink(target: Array(first.bytes))
+    if let group = entry.linkGroup, let first = firstNames[group],
+      first.node == entry.node
+    {
+      member.kind = .hardLink(target: Array(first.path.bytes))
     } else if case .file(let content) = entry.node {
       try reader.readContent(content) { _, _ in }
     }

@@ -17,6 +17,8 @@ struct Decision {
 /// The first name of a file with several that has the snapshot's content.
 struct LinkLeader {
   let number: Int
+  /// What it holds.
+  let node: Node
   /// Which file it is, where it is there already.
   let identity: FileIdentity?
 }
@@ -94,10 +96,12 @@ extension RestorePlanner {
 
   // MARK: - Names of one file
 
-  /// The earlier entry that this one is another name of. What is there as it should be stays only if
-  /// it is that file.
+  /// The earlier entry that this one is another name of. A name under which the file was read with
+  /// another content, as it changed meanwhile, is a file of its own. What is there as it should be stays
+  /// only if it is that file.
   func findLeader(of entry: TreeEntry, _ decision: inout Decision) -> Int? {
-    guard let group = entry.linkGroup, let leader = leaders[group] else { return nil }
+    guard let group = entry.linkGroup, let leader = leaders[group], leader.node == entry.node
+    else { return nil }
     switch decision.action {
     case .create, .replace: return leader.number
     case .leave: return nil
@@ -114,7 +118,8 @@ extension RestorePlanner {
       return
     }
     leaders[group] = LinkLeader(
-      number: number, identity: decision.action == .same ? decision.identity : nil)
+      number: number, node: entry.node,
+      identity: decision.action == .same ? decision.identity : nil)
   }
 
   // MARK: - Deletions
