@@ -35,6 +35,13 @@ struct Failure {
   let message: String
   let hint: String?
 
+  /// What is not found may be in what is damaged and was passed over: then the status tells of that.
+  init(_ error: any Error, passingOverDamage hasPassedOver: Bool) {
+    let failure = Failure(error)
+    let isHidden = hasPassedOver && (error as? LifecycleError)?.kind == .notFound
+    self.init(isHidden ? .damaged : failure.status, failure.message, failure.hint)
+  }
+
   /// The one place where errors become exit codes.
   init(_ error: any Error) {
     switch error {

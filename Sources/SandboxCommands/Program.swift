@@ -44,7 +44,7 @@ extension SandboxctlCommand {
       console.isJSON = line.words.contains("--json")
       status = try perform(line, console).after(passingOverDamage: console.hasPassedOver)
     } catch {
-      let failure = line.naming(Failure(error))
+      let failure = line.naming(Failure(error, passingOverDamage: console.hasPassedOver))
       console.failure(failure)
       status = failure.status
     }

@@ -25,6 +25,16 @@ import Testing
     // The work is done all the same.
     #expect(try cli.names(in: "back") == ["a-first", "b-second", "c-third"])
     #expect(try cli.run("dump latest:folders/tree/c-third --repo repo").output == "small")
+    // What is not found may be in the one that was passed over.
+    for line in [
+      "ls latest:folders/tree/d-fourth", "dump latest:folders/tree/d-fourth",
+      "restore latest:folders/tree/d-fourth --to none", "restore latest --app none --to none",
+    ] {
+      let outcome = try cli.run("\(line) --repo repo")
+      #expect(outcome.code == 13, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("cannot "), "\(line): \(outcome.errors)")
+    }
     // Who names a whole one by its id gets it, without a word.
     let named = try cli.run("ls \(ids[0]) --repo repo")
     #expect(named.code == 0 && named.errors.isEmpty, "\(named.errors)")

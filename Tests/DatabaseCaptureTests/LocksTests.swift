@@ -100,6 +100,9 @@ import Testing
     connection.end()
   }
 
+  /// Apps wait while locks are held, some of them two seconds (docs/design.md).
+  @Test func locksAreHeldTwoSecondsAtMost() { #expect(DatabaseCapture.longestHold == 2) }
+
   /// Locks of an open file stay as long as any descriptor of it is open: a program that another
   /// thread is just starting has copies of all.
   @Test func locksGoThoughCopiesOfTheirDescriptorsStay() throws {

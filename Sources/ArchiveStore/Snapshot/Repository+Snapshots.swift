@@ -8,6 +8,9 @@ public struct SnapshotListing: Sendable {
   public var snapshots: [StoredSnapshot] = []
   /// What could not be read, one error for each.
   public var damaged: [StoreError] = []
+
+  /// Makes a listing of some that could be read.
+  public init(_ snapshots: [StoredSnapshot] = []) { self.snapshots = snapshots }
 }
 
 extension Repository {

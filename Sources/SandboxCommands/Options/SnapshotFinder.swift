@@ -9,7 +9,6 @@ final class SnapshotFinder {
   private let repository: Repository
   private let console: Console
   private var listing: SnapshotListing?
-  private var hasToldOfDamage = false
   /// The devices, by identity, of which it was told that they are not the only one.
   private var toldDevices: Set<String> = []
 
@@ -27,18 +26,17 @@ final class SnapshotFinder {
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
     }
-    if !apps.isEmpty, !(try list().snapshots.contains { isMeant($0.snapshot) }) {
-      throw Self.noneHolds(apps)
-    }
     switch name {
     case .id(let text): return try repository.snapshot(matching: text)
     case .latest(let back, let text):
       let listing = try listForChoice()
+      try requireOne(holding: apps, in: listing, where: isMeant)
       let found = try listing.latest(back, named: text, where: isMeant)
       tell(of: found, named: text, among: listing.snapshots.filter { isMeant($0.snapshot) })
       return found
     case .before(let end, let text):
       let listing = try listForChoice()
+      try requireOne(holding: apps, in: listing, where: isMeant)
       let found = try listing.newest(before: end, named: text, where: isMeant)
       tell(
         of: found, named: text,
@@ -47,20 +45,12 @@ final class SnapshotFinder {
     }
   }
 
-  private func list() throws(StoreError) -> SnapshotListing {
-    if let listing { return listing }
-    let listing = try repository.snapshots()
-    self.listing = listing
-    return listing
-  }
-
   /// The listing, of which one that cannot be read may be the one to choose.
   private func listForChoice() throws(StoreError) -> SnapshotListing {
-    let listing = try list()
-    if !hasToldOfDamage {
-      for error in listing.damaged { console.passedOver(error.description) }
-    }
-    hasToldOfDamage = true
+    if let listing { return listing }
+    let listing = try repository.snapshots()
+    for error in listing.damaged { console.passedOver(error.description) }
+    self.listing = listing
     return listing
   }
 
@@ -82,9 +72,12 @@ final class SnapshotFinder {
     console.hint("give a snapshot's id to choose the device: 'sandboxctl snapshots' lists them")
   }
 
-  private static func noneHolds(_ apps: [String]) -> LifecycleError {
+  private func requireOne(
+    holding apps: [String], in listing: SnapshotListing, where isMeant: (Snapshot) -> Bool
+  ) throws(LifecycleError) {
+    if apps.isEmpty || listing.snapshots.contains(where: { isMeant($0.snapshot) }) { return }
     let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
-    return LifecycleError(
+    throw LifecycleError(
       .notFound, "cannot find \(names): no snapshot holds an app that is called so",
       hint: "'sandboxctl snapshots show latest' lists its apps")
   }

@@ -12,8 +12,8 @@ struct SnapshotPath {
     SNAP is at least four characters of an id, latest, latest~2 for the second before it of \
     the same device, or a time as 2026-11-01 or 2026-11-01T10.30, which means the newest that was \
     not begun after that day or minute; all but an id name snapshots of a whole device. Where \
-    several devices have such snapshots it is said of which one it is: an id takes another. Where \
-    a damaged snapshot may be the one that is meant it is named and passed over, and the exit \
+    several devices have such snapshots a warning says whose it is; an id names another's. Where a \
+    damaged snapshot may be the one that is meant it is named and passed over, and the exit \
     status is 13. PATH is a logical path, as apps/com.example.app/data/Documents, an app and a \
     path in its data, as app/Documents, or an absolute path of the device; without it the whole \
     snapshot is meant.

@@ -19,12 +19,9 @@ extension Repository {
   func snapshots(
     named names: [SnapshotName], _ console: Console
   ) throws -> SnapshotListing {
-    var listing = try snapshots()
-    if names.isEmpty { return listing }
+    if names.isEmpty { return try snapshots() }
     let finder = SnapshotFinder(self, console)
-    listing.snapshots = try names.map { try finder.find($0) }
-    listing.damaged = []
-    return listing
+    return SnapshotListing(try names.map { try finder.find($0) })
   }
 }
 
