@@ -29,12 +29,7 @@ enum EntryLayout {
     bytes.append(
       EntryFlags(isSettled: isSettled, isStored: encoded != nil, hasFolder: folder != nil)
         .rawValue)
-    LittleEndian.append(status.identity.inode, to: &bytes)
-    LittleEndian.append(status.size, to: &bytes)
-    LittleEndian.append(status.modified.seconds, to: &bytes)
-    LittleEndian.append(status.changed.seconds, to: &bytes)
-    LittleEndian.append(status.modified.nanoseconds, to: &bytes)
-    LittleEndian.append(status.changed.nanoseconds, to: &bytes)
+    ReadFile.append(status, to: &bytes)
     bytes.append(name)
     folder?.append(to: &bytes)
     if let encoded { bytes += encoded }

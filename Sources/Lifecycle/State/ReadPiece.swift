@@ -56,13 +56,18 @@ struct ReadFile: Equatable {
 
   init(_ status: FileStatus) {
     var bytes: [UInt8] = []
+    Self.append(status, to: &bytes)
+    self.bytes = bytes
+  }
+
+  /// Appends what tells whether a file is as it was, as it also lies in an entry of the state.
+  static func append(_ status: FileStatus, to bytes: inout [UInt8]) {
     LittleEndian.append(status.identity.inode, to: &bytes)
     LittleEndian.append(status.size, to: &bytes)
     LittleEndian.append(status.modified.seconds, to: &bytes)
     LittleEndian.append(status.changed.seconds, to: &bytes)
     LittleEndian.append(status.modified.nanoseconds, to: &bytes)
     LittleEndian.append(status.changed.nanoseconds, to: &bytes)
-    self.bytes = bytes
   }
 
   /// Takes the bytes that a batch has behind its key.
