@@ -19,7 +19,7 @@ extension BackupOperation {
     snapshot.tags = request.tags
     snapshot.apps = appRecords()
     snapshot.totals = totals(report)
-    snapshot.classes = plan.classRuns
+    snapshot.classes = classRuns
     (snapshot.users, snapshot.groups) = nameTables()
     snapshot.leftOut = NoteBound.keep(plan.leftOut)
     snapshot.unreadable = NoteBound.keep(report.unreadable)

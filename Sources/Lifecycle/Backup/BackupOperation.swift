@@ -13,12 +13,15 @@ public struct BackupOperation {
   let plan: BackupPlan
   let repository: Repository
   let request: BackupRequest
+  /// The data classes that the snapshot notes: found out once, as all entries are looked at for it.
+  let classRuns: [ClassRun]
 
   /// Prepares an operation.
   public init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
     self.plan = plan
     self.repository = repository
     self.request = request
+    classRuns = plan.classRuns
   }
 
   /// Stores everything and writes the snapshot.
@@ -28,7 +31,7 @@ public struct BackupOperation {
   ///   it is; `StoreError`; `SystemError`.
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
-    try plan.requireRoomForClasses(request.classBound)
+    try request.classBound.require(classRuns, of: plan.device.root)
     let state = try openState()
     let session = try repository.beginWriting(
       workers: request.workers,

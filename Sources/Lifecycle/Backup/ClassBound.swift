@@ -43,10 +43,6 @@ extension BackupPlan {
 
   /// Refuses a plan of more data classes than a snapshot can note.
   public func requireRoomForClasses() throws(LifecycleError) {
-    try requireRoomForClasses(ClassBound())
-  }
-
-  func requireRoomForClasses(_ bound: ClassBound) throws(LifecycleError) {
-    try bound.require(classRuns, of: device.root)
+    try ClassBound().require(classRuns, of: device.root)
   }
 }

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 public import Codecs
 internal import SystemIO
 
@@ -19,8 +20,6 @@ public struct ReadPiece: Hashable, Sendable {
 
   /// Bytes that it takes in a batch.
   static let size = 12 + Digest.byteCount
-  /// A piece is a blob: no longer one is stored.
-  private static let longest: UInt32 = 8 << 20
 
   func append(to bytes: inout [UInt8]) {
     LittleEndian.append(offset, to: &bytes)
@@ -38,7 +37,9 @@ public struct ReadPiece: Hashable, Sendable {
     for start in stride(from: 0, to: bytes.count, by: Self.size) {
       let offset = LittleEndian.integer(bytes, at: start, as: UInt64.self)
       let length = LittleEndian.integer(bytes, at: start + 8, as: UInt32.self)
-      guard 1...longest ~= length, offset >= end, offset <= size, UInt64(length) <= size - offset,
+      // A piece is a blob: no longer one is stored.
+      guard 1...UInt32(FormatLimit.blob) ~= length, offset >= end, offset <= size,
+        UInt64(length) <= size - offset,
         let digest = Digest(bytes.extracting((start + 12)..<(start + Self.size)))
       else { return nil }
       pieces.append(ReadPiece(offset: offset, length: Int(length), digest: digest))

@@ -31,11 +31,12 @@ struct ProgressText {
   /// All of it but the file in hand.
   var counts: String {
     if progress.bytesToDo == 0, progress.filesToDo == 0 { return "looking at what there is" }
-    var parts = ["\(Sizes.count(progress.filesDone)) of \(Sizes.count(progress.filesToDo, "file"))"]
+    var parts: [String] = []
     // Some work is not counted by bytes.
     if progress.bytesToDo > 0 {
-      parts.insert("\(Sizes.text(progress.bytesDone)) of \(Sizes.text(progress.bytesToDo))", at: 0)
+      parts.append("\(Sizes.text(progress.bytesDone)) of \(Sizes.text(progress.bytesToDo))")
     }
+    parts.append("\(Sizes.count(progress.filesDone)) of \(Sizes.count(progress.filesToDo, "file"))")
     if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
     if let left { parts.append("\(Times.duration(left)) left") }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
