@@ -108,6 +108,6 @@ import Testing
     #expect(
       strict.errors
         == "sandboxctl: warning: folders/tree/disk: another file system is mounted there, which is "
-        + "not entered\n")
+        + "not entered ('backup --cross-mounts' does)\n")
   }
 }

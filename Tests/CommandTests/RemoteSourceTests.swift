@@ -26,4 +26,34 @@ import Testing
     let second = try cli.succeed(backup)
     #expect(second.contains(isRemote ? #""opened":1"# : #""opened":0"#), "\(second)")
   }
+
+  /// So is what lies on such a volume that is mounted in the folder and was entered.
+  @Test(arguments: [false, true]) func whatIsYoungOnAMountIsReadAgain(isRemote: Bool) throws {
+    guard try Mount.isPermitted() else { return }
+    let cli = try CommandLine()
+    _ = try Folder.make(path: cli.folder.path("tree"))
+    let mount = try Mount(
+      on: Folder.open(path: cli.folder.path("tree")), at: cli.folder.path("tree"), "disk")
+    try cli.folder.write("text", at: "tree/disk/file")
+    let old = try Program.run(
+      "touch", ["-d", "5 minutes ago", "tree/disk/file"], in: cli.folder.url)
+    #expect(old.code == 0, "\(old.errors)")
+    _ = try cli.succeed("init repo --plain")
+    Thread.sleep(forTimeInterval: 3)
+    let backup = "backup --layout folder --root tree --repo repo --json"
+    let disk = cli.folder.string + "/tree/disk"
+    let strace = ["strace", "-f", "-o", "trace", "-P", disk, "-e", "trace=fstatfs"]
+    let first = try cli.run(backup + " --cross-mounts", under: strace + (isRemote ? Self.fuse : []))
+    #expect(first.code == 0, "\(first.errors)")
+    #expect(first.output.contains(#""opened":1"#), "\(first.output)")
+    #expect(try String(decoding: cli.folder.read("trace"), as: UTF8.self).contains("fstatfs("))
+    let second = try cli.succeed(backup + " --cross-mounts")
+    #expect(second.contains(isRemote ? #""opened":1"# : #""opened":0"#), "\(second)")
+    // Without the flag the volume is told of, and not entered.
+    let outside = try cli.run("backup --layout folder --root tree --repo repo")
+    #expect(outside.code == 0 && outside.errors.contains("which is not entered"))
+    #expect(try cli.succeed("ls latest: --recursive --repo repo").contains("tree/disk"))
+    #expect(try !cli.succeed("ls latest: --recursive --repo repo").contains("tree/disk/file"))
+    withExtendedLifetime(mount) {}
+  }
 }

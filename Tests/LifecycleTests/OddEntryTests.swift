@@ -286,4 +286,40 @@ import Testing
     #expect(try rig.names("back/disk").isEmpty)
     withExtendedLifetime(mount) {}
   }
+
+  /// What was asked to be entered is kept as any folder, however many threads look.
+  @Test(arguments: [1, 4]) func aMountedVolumeIsEnteredWhereThatIsWanted(workers: Int) throws {
+    guard try Mount.isPermitted() else { return }
+    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
+    try rig.folder.write("far", at: "tree/disk/far/file")
+    try rig.folder.write("near", at: "tree/near")
+    let inner = try Mount(
+      on: Folder.open(path: rig.folder.path("tree/disk")), at: rig.folder.path("tree/disk"), "inner"
+    )
+    try rig.folder.write("farther", at: "tree/disk/inner/file")
+    var options = ScanOptions()
+    (options.crossesMounts, options.workers) = (true, workers)
+    let scan = try rig.scan(options: options)
+    #expect(scan.containers.flatMap(\.crossedMounts).sorted() == ["disk", "disk/inner"])
+    let report = try rig.backup(scan)
+    #expect(report.isComplete && report.snapshot?.snapshot.mounts == [])
+    #expect(try rig.restore(report).isComplete)
+    #expect(try rig.text("back/disk/inner/file") == "farther")
+    #expect(try rig.records("back") == rig.records("tree"))
+    withExtendedLifetime((mount, inner)) {}
+  }
+
+  /// A repository is left out of itself on a mounted volume, too.
+  @Test func whatIsExcludedIsSoOnAMountedVolume() throws {
+    guard try Mount.isPermitted() else { return }
+    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
+    try rig.folder.write("far", at: "tree/disk/far/file")
+    let disk = try Folder.open(path: rig.folder.path("tree/disk"))
+    var options = ScanOptions(excluded: [try disk.status().identity])
+    options.crossesMounts = true
+    let report = try rig.backup(rig.scan(options: options))
+    #expect(try rig.restore(report).isComplete)
+    #expect(try rig.names("back").isEmpty)
+    withExtendedLifetime(mount) {}
+  }
 }

@@ -52,7 +52,9 @@ public struct BackupPlan: Sendable {
       scan.mounts.map {
         PathRemark(
           path: scan.container.logicalPrefix.appending($0),
-          remark: "another file system is mounted there, which is not entered")
+          remark: """
+            another file system is mounted there, which is not entered ('backup --cross-mounts' does)
+            """)
       }
     }
   }

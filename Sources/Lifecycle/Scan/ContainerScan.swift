@@ -15,6 +15,8 @@ public struct ContainerScan: Sendable {
   public internal(set) var unreadable: [PathRemark] = []
   /// Mounts below the root, which are not entered, by their path in the container.
   public internal(set) var mounts: [ByteString] = []
+  /// Mounts below the root that were entered, as the scan was told to, by their path in the container.
+  public internal(set) var crossedMounts: [ByteString] = []
 
   /// When each entry was last read, in seconds since 1970; empty unless the scan was to note it.
   var accessed: [Int64] = []

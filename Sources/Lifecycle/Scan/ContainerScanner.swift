@@ -117,15 +117,24 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let policy = classify(entry, bytes, above, folder)
       let index = add(entry, bytes, state, policy, folder)
       guard entry.status.kind == .directory else { continue }
-      if entry.status.isMountPoint {
-        if scan.entries[index].fate != .leftOut { scan.mounts.append(scan.path(index)) }
-      } else if options.excluded.contains(entry.status.identity) {
+      if entry.status.isMountPoint, !isCrossed(index) { continue }
+      if options.excluded.contains(entry.status.identity) {
         scan.exclude(index)
       } else {
         descent.enter(
           number, with: State(folder: index, policy: policy, generation: generation))
       }
     }
+  }
+
+  /// Notes the root of another mount; true where the scan is to go on in it.
+  private mutating func isCrossed(_ index: Int) -> Bool {
+    if options.crossesMounts {
+      scan.crossedMounts.append(scan.path(index))
+    } else if scan.entries[index].fate != .leftOut {
+      scan.mounts.append(scan.path(index))
+    }
+    return options.crossesMounts
   }
 
   /// Names a folder that no snapshot can hold, where it may have anything that is kept.

@@ -25,6 +25,8 @@ public struct DeviceScan: Sendable {
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
     knowing marks: MarkMemory? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
+    // A fingerprint does not tell volumes apart.
+    let marks = options.crossesMounts ? nil : marks
     let (wanted, began) = (device.containers.filter(isWanted), Host.now())
     if options.workers > 1, !wanted.isEmpty,
       let scan = parallel(device, policy, options, marks, wanted, began)
@@ -64,6 +66,8 @@ public struct ScanOptions: Sendable {
   public var destination: Destination
   /// Folders that are left out whatever the policy says: the repository in use.
   public var excluded: Set<FileIdentity>
+  /// Whether file systems that are mounted below a container's root are entered.
+  public var crossesMounts = false
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
   /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks

@@ -134,10 +134,16 @@ public struct RunClock: Sendable, Hashable {
     RunClock(start: start, isRemote: (try? root.isRemote()) ?? true)
   }
 
-  /// The same moment for what lies in a container. One that cannot be looked at may be anywhere.
-  func reading(_ container: Container) -> RunClock {
-    do throws(SystemError) {
-      return reading(try Folder.open(path: container.absolutePath))
-    } catch { return RunClock(start: start, isRemote: true) }
+  /// The same moment for what a scan of a container found, on whatever volumes. One that cannot be
+  /// looked at may be anywhere.
+  func reading(_ scan: ContainerScan) -> RunClock {
+    let root = scan.container.absolutePath
+    for path in [root] + scan.crossedMounts.map(root.appending) {
+      do throws(SystemError) {
+        let clock = reading(try Folder.open(path: path))
+        if clock.margin > margin { return clock }
+      } catch { return RunClock(start: start, isRemote: true) }
+    }
+    return self
   }
 }

@@ -54,6 +54,9 @@ struct BackupCommand: SandboxCommand {
       "Leave out files of more bytes, as 200M or 4GiB.", valueName: "size"))
   var excludeLargerThan: ByteSize?
 
+  @Flag(help: "Enter what is mounted in the folders, too; else it is left out with a warning.")
+  var crossMounts = false
+
   @Option(
     help: ArgumentHelp(
       "How much stays free on the repository's volume; else 5 % of it, at most 10 GiB.",
@@ -232,6 +235,7 @@ struct BackupCommand: SandboxCommand {
   ) throws -> (plan: BackupPlan, marks: MarkMemory?) {
     var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
+    options.crossesMounts = crossMounts
     options.workers = try jobs.map(Self.checked) ?? Host.processors
     let device = device.stating(groupsOf: policy)
     let selection = try part.selection(of: device)
