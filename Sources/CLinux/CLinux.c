@@ -190,20 +190,35 @@ long cl_is_read_only(int fd) {
   return r < 0 ? r : (v.f_flag & ST_RDONLY) != 0;
 }
 
-// Whether another machine's clock may give the files' times: network file systems by their magic
-// numbers (statfs(2)), FUSE among them, behind which one may stand.
-long cl_is_remote(int fd) {
+static int is_one_of(unsigned long magic, const unsigned long *magics, size_t count) {
+  for (size_t i = 0; i < count; i++) {
+    if (magics[i] == magic) return 1;
+  }
+  return 0;
+}
+
+// What the times of files are worth, by the magic numbers of file systems (statfs(2)).
+long cl_volume_times(int fd) {
+  // Another machine's clock may give them; behind FUSE one may stand.
   static const unsigned long remote[] = {
-      0x6969 /* NFS */,     0x517b /* SMB */,       0xfe534d42 /* SMB2 */, 0xff534d42 /* CIFS */,
-      0x01021997 /* 9P */,  0x00c36400 /* Ceph */,  0x5346414f /* AFS */,  0x6b414653 /* kAFS */,
-      0x73757245 /* Coda */, 0x65735546 /* FUSE */, 0x0bd00bd0 /* Lustre */};
+      0x6969 /* NFS */,        0x517b /* SMB */,         0xfe534d42 /* SMB2 */,
+      0xff534d42 /* CIFS */,   0x01021997 /* 9P */,      0x00c36400 /* Ceph */,
+      0x5346414f /* AFS */,    0x6b414653 /* kAFS */,    0x73757245 /* Coda */,
+      0x65735546 /* FUSE */,   0x0bd00bd0 /* Lustre */,  0x7461636f /* OCFS2 */,
+      0x01161970 /* GFS2 */,   0x20030528 /* OrangeFS */, 0x47504653 /* GPFS */,
+      0x19830326 /* BeeGFS */, 0x786f4256 /* vboxsf */,  0x7c7c6673 /* Parallels */};
+  // Of what lies in memory no store through a mapping moves them, and images are made with times and
+  // inodes that other images have, too.
+  static const unsigned long loose[] = {
+      0x01021994 /* tmpfs */,    0x858458f6 /* ramfs */, 0x958458f6 /* hugetlbfs */,
+      0x73717368 /* squashfs */, 0x9660 /* ISO 9660 */,  0xe0f5e1e2 /* EROFS */,
+      0x28cd3d45 /* cramfs */,   0x7275 /* romfs */};
   struct statfs s;
   long r = CL_RETRY(fstatfs(fd, &s));
   if (r < 0) return r;
-  for (size_t i = 0; i < sizeof remote / sizeof *remote; i++) {
-    if (remote[i] == ((unsigned long)s.f_type & 0xffffffff)) return 1;
-  }
-  return 0;
+  unsigned long magic = (unsigned long)s.f_type & 0xffffffff;
+  if (is_one_of(magic, remote, sizeof remote / sizeof *remote)) return CL_TIMES_REMOTE;
+  return is_one_of(magic, loose, sizeof loose / sizeof *loose) ? CL_TIMES_LOOSE : CL_TIMES_EXACT;
 }
 
 long cl_memory_file(const char *name) { return CL_RETRY(memfd_create(name, MFD_CLOEXEC)); }

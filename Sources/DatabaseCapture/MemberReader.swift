@@ -9,6 +9,8 @@ public final class MemberReader {
   /// The status before the first byte is read; its size is how many bytes are read, unless the file
   /// ends before.
   public let status: FileStatus
+  /// When it was opened, by `Host.monotonicSeconds()`: its content is of that time or later.
+  public let opened = Host.monotonicSeconds()
   private let file: Descriptor
   /// What is read in place of the file.
   private var copy: Descriptor?

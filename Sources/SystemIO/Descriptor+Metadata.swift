@@ -19,11 +19,6 @@ extension Descriptor {
     }
   }
 
-  /// Whether the volume is another machine's, whose clock may give the files' times.
-  public func isRemote() throws(SystemError) -> Bool {
-    try SystemError.check(.space, name) { cl_is_remote(raw) } != 0
-  }
-
   /// Whether nothing on the volume can be changed as it is mounted.
   func isReadOnly() throws(SystemError) -> Bool {
     try SystemError.check(.space, name) { cl_is_read_only(raw) } != 0

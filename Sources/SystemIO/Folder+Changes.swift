@@ -148,9 +148,6 @@ extension Folder {
   /// Makes everything durable that was written to the folder's volume.
   public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }
 
-  /// Whether the folder's volume is another machine's, whose clock may give the files' times.
-  public func isRemote() throws(SystemError) -> Bool { try descriptor.isRemote() }
-
   /// Whether nothing on the volume can be changed as it is mounted.
   public func isReadOnly() throws(SystemError) -> Bool { try descriptor.isReadOnly() }
 

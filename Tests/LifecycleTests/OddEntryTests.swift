@@ -322,4 +322,22 @@ import Testing
     #expect(try rig.names("back").isEmpty)
     withExtendedLifetime(mount) {}
   }
+
+  /// A store through a mapping moves no time of a file in memory: such files are read each time.
+  @Test(arguments: [VolumeTimes?.none, .exact]) func aFileInMemoryIsReadAgain(times: VolumeTimes?)
+    throws
+  {
+    guard try Mount.isPermitted() else { return }
+    let mount = try Mount(inMemory: "size=16m", on: rig.folder.path("tree"))
+    try rig.folder.write("one", at: "tree/file")
+    for isFirst in [true, false] {
+      let counters = ProgressCounters()
+      let report = try rig.backup(keeping: "cache") { request in
+        (request.counters, request.times) = (counters, times)
+      }
+      #expect(report.isComplete)
+      #expect(counters.progress.opened == (isFirst || times == nil ? 1 : 0))
+    }
+    withExtendedLifetime(mount) {}
+  }
 }

@@ -45,15 +45,22 @@ struct Rig {
   /// Backs the tree up as it is.
   func backup() throws -> BackupReport { try backup(scan()) }
 
+  /// A request with a state of earlier runs, an hour after everything was last changed. The source counts
+  /// as one on a disk: of what lies in memory no file is ever settled.
+  func request(keeping cache: ByteString) -> BackupRequest {
+    var request = BackupRequest(
+      program: "test", workers: 2, cache: folder.path(cache),
+      now: { Timestamp(seconds: Host.now().seconds + 3600) })
+    request.times = .exact
+    return request
+  }
+
   /// Backs the tree up with a state of earlier runs, an hour after everything was last changed.
   func backup(
     to other: Repository? = nil, keeping cache: ByteString, _ patterns: [CommandLinePattern] = [],
     _ change: (inout BackupRequest) -> Void = { _ in }
   ) throws -> BackupReport {
-    let counters = ProgressCounters()
-    var request = BackupRequest(
-      program: "test", workers: 2, cache: folder.path(cache),
-      now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: counters)
+    var request = request(keeping: cache)
     change(&request)
     return try BackupOperation(
       BackupPlan.make(scan(patterns)), to: other ?? repository, request

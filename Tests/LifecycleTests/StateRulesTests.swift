@@ -9,10 +9,10 @@ import Testing
   private static let start = Timestamp(seconds: 1000)
 
   private func status(
-    _ kind: FileKind = .file, modified: Double, changed: Double
+    _ kind: FileKind = .file, modified: Double, changed: Double, size: UInt64 = 3
   ) -> FileStatus {
     FileStatus(
-      kind, identity: FileIdentity(device: 1, inode: 2), size: 3, modified: Self.time(modified),
+      kind, identity: FileIdentity(device: 1, inode: 2), size: size, modified: Self.time(modified),
       changed: Self.time(changed))
   }
 
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test func anotherMachinesClockIsGivenTenMinutes() {
-    let clock = RunClock(start: Self.start, isRemote: true)
+    let clock = RunClock(start: Self.start, times: .remote)
     let read = Self.time(1000)
     #expect(
       ChangeRules.isSettled(status(modified: 399, changed: 399), readAt: read, in: clock))
@@ -58,10 +58,32 @@ import Testing
       !ChangeRules.isSettled(status(modified: 401, changed: 401), readAt: read, in: clock))
   }
 
-  @Test func aLocalFolderHasThisMachinesClock() throws {
-    let rig = try StateRig()
-    let clock = RunClock(start: Self.start).reading(rig.folder.folder)
-    #expect(clock == RunClock(start: Self.start))
+  /// A store through a mapping moves no time there, and a folder's names are changed by none.
+  @Test func noFileInMemoryIsSettled() {
+    let clock = RunClock(start: Self.start, times: .loose)
+    let read = Self.time(1000)
+    #expect(!ChangeRules.isSettled(status(modified: 1, changed: 1), readAt: read, in: clock))
+    let folder = status(.directory, modified: 1, changed: 1)
+    #expect(ChangeRules.isSettled(folder, readAt: read, in: clock))
+  }
+
+  @Test func theWorstVolumeDecides() {
+    let clock = RunClock(start: Self.start)
+    #expect(clock.reading([.exact, .exact]) == clock && clock.reading([]) == clock)
+    #expect(clock.reading([.exact, .remote]) == RunClock(start: Self.start, times: .remote))
+    #expect(clock.reading([.remote, .loose]) == RunClock(start: Self.start, times: .loose))
+  }
+
+  /// One call that writes much moves the times at its beginning, and may take this long.
+  @Test func aLargeFileStandsStillForLonger() {
+    let clock = RunClock(start: Self.start, mappingDelay: 60)
+    let read = Self.time(1000)
+    for (size, seconds) in [(UInt64(960) << 20, 60.0), (1920 << 20, 120), (1 << 50, 128)] {
+      for (age, isOld) in [(seconds - 1, false), (seconds + 1, true)] {
+        let status = status(modified: 1000 - age, changed: 900, size: size)
+        #expect(ChangeRules.isSettled(status, readAt: read, in: clock) == isOld, "\(size) \(age)")
+      }
+    }
   }
 
   @Test func theClockIsTheFileSystems() throws {

@@ -206,11 +206,7 @@ struct UpdateRig {
     return try AppChangeOperation(plan, saving: request, to: rig.repository).run(&source)
   }
 
-  var request: BackupRequest {
-    BackupRequest(
-      program: "test", workers: 2, cache: rig.folder.path("cache"),
-      now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: ProgressCounters())
-  }
+  var request: BackupRequest { rig.request(keeping: "cache") }
 
   /// What is in the device, but for what the program keeps for itself.
   func records() throws -> [ByteString: TreeRecord] {

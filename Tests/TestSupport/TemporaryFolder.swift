@@ -14,16 +14,20 @@ public final class TemporaryFolder: Sendable {
   private let name: ByteString
 
   /// Makes the folder; `label` becomes a part of its name. With `inMemory` it lies in a file system
-  /// without a disk where there is one: for tests that sync thousands of times.
+  /// without a disk where there is one: for tests that sync thousands of times. Else it lies on a disk,
+  /// where times tell of changes, though the system's temporary folder may be in memory.
   public init(_ label: String = "test", inMemory: Bool = false) throws {
     let memory: ByteString = "/dev/shm"
     let hasMemory = inMemory && (try? Folder.open(path: memory)) != nil
-    let above = hasMemory ? memory : Host.environment("TMPDIR") ?? "/tmp"
+    let above = hasMemory ? memory : Host.environment("TMPDIR") ?? Self.onDisk
     name = ByteString("sandboxctl-\(label)-\(Host.randomHex(bytes: 6))")
     path = try Host.realPath(above).appending(name)
     parent = try Folder.open(path: above)
     folder = try parent.makeFolder(name, permissions: 0o755)
   }
+
+  private static let onDisk: ByteString =
+    (try? Folder.open(path: "/tmp").volumeTimes()) == .loose ? "/var/tmp" : "/tmp"
 
   deinit {
     if Host.environment("SANDBOXCTL_KEEP_TEMPORARY") != nil {

@@ -98,6 +98,8 @@ public final class FileWriter {
 
   /// Takes a piece of which no bytes come, behind all that have come.
   private func skip(_ piece: Piece, _ writer: ContentWriter) throws(StoreError) {
+    // A file may be all pieces that are stored, of which none comes to a portion.
+    try writer.session.lease.keepAlive()
     try takePieces(isLast: true)
     cutter.skip(piece)
     isWhole = false

@@ -89,6 +89,10 @@ public final class WritingSession: Sendable {
   /// Whether a blob is known to the index, in a pack that may be relied on, or to this run.
   public func contains(_ blob: BlobID) -> Bool { known.contains(blob) }
 
+  /// Tells that work goes on, if the last time is a minute ago: for work that stores nothing. Where it
+  /// cannot be told, the next thing that is stored fails.
+  public func keepAlive() { try? lease.keepAlive() }
+
   /// The packs that are there, that an index object names, and that are not condemned. While none
   /// of them goes, what was in the repository is in it.
   public var indexedPacks: Set<Digest> { known.packs }

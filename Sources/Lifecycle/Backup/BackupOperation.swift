@@ -32,6 +32,7 @@ public struct BackupOperation {
   public func run() throws -> BackupReport {
     let start = Host.monotonicSeconds()
     try request.classBound.require(classRuns, of: plan.device.root)
+    try plan.requireSource()
     let state = try openState()
     let session = try repository.beginWriting(
       workers: request.workers,
@@ -78,7 +79,8 @@ public struct BackupOperation {
       guard let key = known.folders[tree.scan.entries[index].parent]?.key else { return 0 }
       let file = key.file(tree.scan.name(index))
       return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
-        session.contains(BlobID(kind: .data, digest: digest))
+        session.keepAlive()
+        return session.contains(BlobID(kind: .data, digest: digest))
       }
     }
     try checkSpace(space, trees, state, earlier.stored)

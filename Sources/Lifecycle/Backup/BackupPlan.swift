@@ -37,7 +37,7 @@ public struct BackupPlan: Sendable {
   }
 
   /// What is kept and could not even be looked at.
-  var unreadable: [PathRemark] {
+  public var unreadable: [PathRemark] {
     unreadableFolders
       + scans.flatMap { scan in
         scan.unreadable.map {
@@ -47,16 +47,38 @@ public struct BackupPlan: Sendable {
   }
 
   /// What of the plan is to be said in the snapshot.
-  var warnings: [PathRemark] {
+  public var warnings: [PathRemark] {
     scans.flatMap { scan in
-      scan.mounts.map {
+      let mounts = scan.mounts.map { path in
         PathRemark(
-          path: scan.container.logicalPrefix.appending($0),
+          path: path,
           remark: """
             another file system is mounted there, which is not entered ('backup --cross-mounts' does)
             """)
       }
+      let repositories = scan.repositories.map { path in
+        PathRemark(path: path, remark: "it is a repository of sandboxctl, which is in no backup")
+      }
+      return (mounts + repositories).map {
+        PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
+      }
     }
+  }
+
+  /// Refuses what could make no snapshot that is worth one: of nothing but the program's own folders, or
+  /// of more data classes than it can note.
+  public func requireSense() throws(LifecycleError) {
+    try ClassBound().require(classRuns, of: device.root)
+    try requireSource()
+  }
+
+  /// Refuses a source that is one of the program's own folders, which are left out of every backup.
+  func requireSource() throws(LifecycleError) {
+    guard !scans.isEmpty, scans.allSatisfy({ $0.ownFolders.contains(0) }) else { return }
+    throw LifecycleError(
+      .failed,
+      "cannot back up '\(device.root)': it is a repository of sandboxctl, or the program's own folder",
+      hint: "name another folder; 'cp -a' copies a repository as it is")
   }
 
   /// Everything that is kept.

@@ -40,6 +40,8 @@ public struct BackupRequest: Sendable {
   /// What the clock shows; the system's own, and for the start of the run that of the file system
   /// on which the state is kept, unless said.
   public var now: (@Sendable () -> Timestamp)?
+  /// What the times of the source's files are worth; asked of each volume, unless said.
+  public var times: VolumeTimes?
   /// Asked again and again: whether the work is to end early.
   public var isStopping: @Sendable () -> Bool
   /// Where the work tells how far it is.

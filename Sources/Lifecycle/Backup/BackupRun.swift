@@ -35,7 +35,10 @@ final class BackupRun: Sendable {
     (self.trees, self.known, self.links) = (trees, known, links)
     (self.session, self.source, self.request) = (session, source, request)
     let clock = request.now.map { RunClock(start: $0()) } ?? source.clock
-    clocks = trees.map { known[$0.number].root == nil ? clock.reading($0.scan) : clock }
+    clocks = trees.map { tree in
+      if known[tree.number].root != nil { return clock }
+      return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)
+    }
     queue = WorkQueue(trees, known, links)
     assembly = TreeAssembly(trees, known, session, source, clocks)
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))

@@ -78,7 +78,9 @@ extension BackupWorker {
   private borrowing func read(
     _ reader: MemberReader, _ files: DatabaseFiles, _ folder: FolderInHand
   ) throws -> ReadEntry {
-    let time = run.now
+    // A copy that was made under locks may have waited for the database's before it is stored.
+    var time = run.now
+    time.seconds -= Int64((Host.monotonicSeconds() - reader.opened).rounded(.up))
     let path = folder.path.appending(reader.name)
     run.request.counters.begin(path)
     run.request.counters.didOpen()

@@ -40,9 +40,4 @@ struct ClassBound: Sendable {
 extension BackupPlan {
   /// The data classes that the snapshot notes.
   var classRuns: [ClassRun] { scans.flatMap(\.classRuns) }
-
-  /// Refuses a plan of more data classes than a snapshot can note.
-  public func requireRoomForClasses() throws(LifecycleError) {
-    try ClassBound().require(classRuns, of: device.root)
-  }
 }

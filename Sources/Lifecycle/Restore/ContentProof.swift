@@ -12,8 +12,8 @@ internal import SystemIO
 struct ContentProof {
   private let reader: RepositoryReader
   private let begin: Timestamp
-  /// How much older than the snapshot a change must be, in seconds; nothing where the clock, or that of
-  /// another machine, cannot be relied on.
+  /// How much older than the snapshot a change must be, in seconds; nothing where times cannot be relied
+  /// on.
   private let margin: Double?
   /// Whether the folders down to the one in hand stood still, by their depth. The container's own is
   /// not asked: an update renames it.
@@ -30,8 +30,8 @@ struct ContentProof {
   ) {
     self.reader = reader
     self.begin = begin
-    let isRemote = (try? root.isRemote()) ?? true
-    margin = isRemote || begin > now ? nil : ChangeRules.mappingDelay
+    let times = (try? root.volumeTimes()) ?? .loose
+    margin = times == .exact && begin <= now ? Host.writebackDelay : nil
   }
 
   /// Goes into a folder of the one at a depth.

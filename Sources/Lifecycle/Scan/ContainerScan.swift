@@ -15,6 +15,9 @@ public struct ContainerScan: Sendable {
   public internal(set) var unreadable: [PathRemark] = []
   /// Mounts below the root, which are not entered, by their path in the container.
   public internal(set) var mounts: [ByteString] = []
+  /// Repositories that are not the one in use, which the policy would keep, by their path in the
+  /// container.
+  var repositories: [ByteString] = []
   /// Mounts below the root that were entered, as the scan was told to, by their path in the container.
   public internal(set) var crossedMounts: [ByteString] = []
 

@@ -104,7 +104,12 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     isDone = isDone || options.isStopping()
     if isDone { return }
     let bytes = batch.bytes
-    if isRepository(batch, folder.folder) { return scan.exclude(state.folder) }
+    if isRepository(batch, folder.folder) {
+      if scan.entries[state.folder].fate != .leftOut {
+        scan.repositories.append(scan.path(state.folder))
+      }
+      return scan.exclude(state.folder)
+    }
     var above = policy(of: state)
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]

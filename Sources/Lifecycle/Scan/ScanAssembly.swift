@@ -40,6 +40,7 @@ struct ScanAssembly {
     moves[part.job.number] = moved
     scan.unreadable += part.scan.unreadable
     scan.mounts += part.scan.mounts
+    scan.repositories += part.scan.repositories
     scan.crossedMounts += part.scan.crossedMounts
   }
 }

@@ -9,11 +9,14 @@ public enum ChangeRules {
   /// How much later than a change a run must have begun, in seconds, that it cannot have read what
   /// was there before a second change of the same time.
   static let margin = 2.0
-  /// How long, in seconds, a store through a mapping may leave the time of change as it was.
-  static let mappingDelay = 60.0
+  /// Bytes a second at which the slowest disks write.
+  private static let slowestWriting = Double(16 << 20)
+  /// The most bytes that one call writes (write(2)): it moves the times only when it begins.
+  private static let longestWriting = UInt64(2 << 30)
 
   /// Whether an entry had stood still long enough when it was read: its times are older than the
-  /// start of the run by two seconds, and a file's content was not changed in the minute before.
+  /// start of the run by two seconds, and a file's content was not changed in the minute before, or in
+  /// the longer time that one call may take to write all of it.
   ///
   /// - Parameters:
   ///   - status: of after the reading.
@@ -22,7 +25,9 @@ public enum ChangeRules {
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock
   ) -> Bool {
     guard hasStoodStill(max(status.modified, status.changed), before: run) else { return false }
-    return status.kind != .file || time.since(status.modified) >= mappingDelay
+    if status.kind != .file { return true }
+    let writing = Double(min(status.size, longestWriting)) / slowestWriting
+    return run.times != .loose && time.since(status.modified) >= max(run.mappingDelay, writing)
   }
 
   /// Whether a run began so long after a change that a second one in it has another time.
@@ -116,34 +121,35 @@ public enum ContentTrust: Sendable, Hashable {
   case afterLookup
 }
 
-/// When a run began, by the clock of the file system that it reads.
+/// When a run began, by the clock of the file system that it reads, and what the times of files are
+/// worth there.
 public struct RunClock: Sendable, Hashable {
   public let start: Timestamp
-  /// How much older, in seconds, than the start a change must be.
-  let margin: Double
+  let times: VolumeTimes
+  /// How long, in seconds, a store through a mapping may leave the time of change as it was.
+  let mappingDelay: Double
 
-  /// Makes a clock. On a remote file system, whose clock is another machine's, a change must be ten
-  /// minutes older.
-  public init(start: Timestamp, isRemote: Bool = false) {
-    self.start = start
-    margin = isRemote ? 600 : ChangeRules.margin
+  /// Makes a clock.
+  public init(
+    start: Timestamp, times: VolumeTimes = .exact, mappingDelay: Double = Host.writebackDelay
+  ) {
+    (self.start, self.times, self.mappingDelay) = (start, times, mappingDelay)
   }
 
-  /// The same moment for what lies on the volume of a folder.
-  public func reading(_ root: borrowing Folder) -> RunClock {
-    RunClock(start: start, isRemote: (try? root.isRemote()) ?? true)
-  }
+  /// How much older, in seconds, than the start a change must be: ten minutes where the clock is
+  /// another machine's.
+  var margin: Double { times == .remote ? 600 : ChangeRules.margin }
 
-  /// The same moment for what a scan of a container found, on whatever volumes. One that cannot be
-  /// looked at may be anywhere.
+  /// The same moment for what a scan of a container found, where times are the worst of its volumes.
   func reading(_ scan: ContainerScan) -> RunClock {
     let root = scan.container.absolutePath
-    for path in [root] + scan.crossedMounts.map(root.appending) {
-      do throws(SystemError) {
-        let clock = reading(try Folder.open(path: path))
-        if clock.margin > margin { return clock }
-      } catch { return RunClock(start: start, isRemote: true) }
-    }
-    return self
+    let paths = [root] + scan.crossedMounts.map(root.appending)
+    return reading(paths.map { (try? Folder.open(path: $0).volumeTimes()) ?? .loose })
+  }
+
+  /// The same moment for what lies on volumes of these times.
+  public func reading(_ volumes: [VolumeTimes]) -> RunClock {
+    let worst = [VolumeTimes.loose, .remote].first { volumes.contains($0) } ?? .exact
+    return RunClock(start: start, times: worst, mappingDelay: mappingDelay)
   }
 }

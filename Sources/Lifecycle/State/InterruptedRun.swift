@@ -10,6 +10,8 @@ final class InterruptedRun: Sendable {
   private let file: RecordFile?
   /// The batches that were there when the run began.
   private let batches: [FolderKey: [RecordPlace]]
+  /// Where they ended.
+  private let start: UInt64
   private let made = Atomic<Int>(0)
   /// The large files that threads have in hand.
   private let inHand = Mutex<[ObjectIdentifier: PieceNotes]>([:])
@@ -22,11 +24,11 @@ final class InterruptedRun: Sendable {
   /// Takes an open file that has a head, or no file.
   init(_ descriptor: consuming Descriptor?) {
     guard let descriptor = consume descriptor else {
-      (file, batches) = (nil, [:])
+      (file, batches, start) = (nil, [:], 0)
       return
     }
     let (batches, end) = Self.scan(descriptor)
-    self.batches = batches
+    (self.batches, start) = (batches, end)
     file = RecordFile(descriptor, end: end)
   }
 
@@ -66,6 +68,9 @@ final class InterruptedRun: Sendable {
     try file?.flush()
     try file?.descriptor.sync()
   }
+
+  /// Removes what this run noted, which is in the state by now.
+  func forget() throws(SystemError) { try file?.descriptor.truncate(to: start) }
 
   // MARK: - Large files
 

@@ -36,7 +36,8 @@ public struct MarkMemory: Sendable {
     _ container: Container, by policy: CompiledPolicy, searching search: [UInt8],
     in root: borrowing Folder
   ) {
-    let isReliable = ((try? !root.isRemote()) ?? false) && ((try? !root.isReadOnly()) ?? false)
+    let times = (try? root.volumeTimes()) ?? .remote
+    let isReliable = times != .remote && ((try? !root.isReadOnly()) ?? false)
     guard isReliable else {
       seed = nil
       return

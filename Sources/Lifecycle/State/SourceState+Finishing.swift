@@ -24,7 +24,10 @@ extension SourceState {
     do throws(SystemError) {
       let head = try commit(ContainerTable.encode(rows), records, place)
       if head.isWorthCompacting { try compact(head, records, place) }
-      if !keepingOthers, try place.folder.statusIfPresent(key.partial) != nil {
+      if keepingOthers {
+        // What a whole run noted before it was interrupted holds on; notes of parts would add up.
+        try interrupted.forget()
+      } else if try place.folder.statusIfPresent(key.partial) != nil {
         try place.folder.remove(key.partial)
       }
     } catch {

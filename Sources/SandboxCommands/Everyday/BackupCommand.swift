@@ -182,23 +182,26 @@ struct BackupCommand: SandboxCommand {
   }
 
   private func showPlans(_ choices: [DeviceChoice], _ console: Console) throws -> ExitStatus {
+    var status = ExitStatus.done
+    let own = DeviceBackup.ownFolders(storage: (try? repository.place())?.identity)
     let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
       console.warn(ofInterruptedOn: found)
       let policy = try compile(for: found, console)
       let plan = try progress.run(ProgressCounters(), output) { isStopping in
-        try self.plan(found, policy, excluding: [], knowing: nil, isStopping).plan
+        try self.plan(found, policy, excluding: own, knowing: nil, isStopping).plan
       }
-      try plan.requireRoomForClasses()
+      try plan.requireSense()
+      if !plan.unreadable.isEmpty || strict && !plan.warnings.isEmpty { status = .doneInPart }
       if output.json {
         try console.result(plan.json)
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, nil).write(console, isQuiet: output.quiet)
+      try BackupText(plan, nil).write(console, isQuiet: output.quiet, isStrict: strict)
     }
-    return .done
+    return status
   }
 
   /// The report of each device, and after all what to do next.

@@ -26,21 +26,21 @@ struct BackupText {
       if let databases { try console.result(databases) }
       tellOfTheDevice(console)
     }
-    guard let report else { return }
-    console.warn(of: report.damagedIndexes)
-    for remark in report.unreadable {
+    if let report { console.warn(of: report.damagedIndexes) }
+    for remark in report?.unreadable ?? plan.unreadable {
       console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
     }
+    let warnings = report?.warnings ?? plan.warnings
     if isQuiet {
       guard isStrict else { return }
-      for remark in report.warnings { console.warning("\(remark.path): \(remark.remark)") }
+      for remark in warnings { console.warning("\(remark.path): \(remark.remark)") }
       return
     }
-    let told = Set(report.databasesAsTheyStood.map(\.path))
-    for remark in report.warnings where !told.contains(remark.path) {
+    let told = Set((report?.databasesAsTheyStood ?? []).map(\.path))
+    for remark in warnings where !told.contains(remark.path) {
       console.note("\(remark.path): \(remark.remark)")
     }
-    for remark in report.remarks { console.note(remark) }
+    for remark in report?.remarks ?? [] { console.note(remark) }
   }
 
   /// What a person has to know of the way to the data: links and mounts that were followed, and what

@@ -39,7 +39,7 @@ struct DeviceBackup {
         for: found, in: repository, cache: Host.cacheFolder,
         waiting: command.lockWait?.seconds ?? 0, isStopping: isStopping)
       let device = lock?.hasWaited == true ? try again() : found
-      let own = Set([storage] + cacheIdentities)
+      let own = Self.ownFolders(storage: storage)
       let marks = SourceMarks(
         of: device, in: repository, cache: Host.cacheFolder, program: Version.text, under: lock)
       let (plan, found) = try command.plan(
@@ -76,12 +76,11 @@ struct DeviceBackup {
     return report.isUnchanged ? .nothingToDo : .done
   }
 
-  /// The program's caches, which are never part of a backup.
-  private var cacheIdentities: [FileIdentity] {
-    guard let cache = Host.cacheFolder?.appending("sandboxctl"),
-      let identity = try? Folder.open(path: cache).status().identity
-    else { return [] }
-    return [identity]
+  /// The repository in use and the program's caches, which are never part of a backup.
+  static func ownFolders(storage: FileIdentity?) -> Set<FileIdentity> {
+    let cache = Host.cacheFolder?.appending("sandboxctl")
+    let identity = cache.flatMap { try? Folder.open(path: $0).status().identity }
+    return Set([storage, identity].compactMap(\.self))
   }
 }
 

@@ -52,6 +52,9 @@ struct RepositoryPlace {
     }
   }
 
+  /// Which folder it is; nil where none is there.
+  var identity: FileIdentity? { try? LocalStorage(path: path).identity() }
+
   /// Opens the repository.
   func open() throws -> (repository: Repository, storage: LocalStorage) {
     let storage = try LocalStorage(path: path)

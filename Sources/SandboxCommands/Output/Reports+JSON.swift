@@ -49,6 +49,8 @@ extension BackupPlan {
         JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
         JSON.Member("owners", .array(summaries.map(\.json))),
         JSON.Member("left_out", .array(leftOut.map(\.json))),
+        JSON.Member("unreadable", .array(unreadable.map(\.json))),
+        JSON.Member("warnings", .array(warnings.map(\.json))),
       ])
   }
 }

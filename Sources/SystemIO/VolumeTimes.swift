@@ -1,0 +1,29 @@
+internal import CLinux
+
+/// What the times of files are worth as proof that a content is what it was (docs/state-file.md,
+/// "Rules").
+public enum VolumeTimes: Sendable, Hashable {
+  /// This machine's clock gives them, and a change of content moves them, if late.
+  case exact
+  /// Another machine's clock may give them: a network file system, or FUSE.
+  case remote
+  /// A content may be another and all times the same: what lies in memory is never written back, so
+  /// that a store through a mapping moves none; images are made with the times and inodes of others.
+  case loose
+}
+
+extension Descriptor {
+  /// What the times of the volume's files are worth.
+  public func volumeTimes() throws(SystemError) -> VolumeTimes {
+    switch try SystemError.check(.space, name, { cl_volume_times(raw) }) {
+    case Int(CL_TIMES_EXACT): .exact
+    case Int(CL_TIMES_REMOTE): .remote
+    default: .loose
+    }
+  }
+}
+
+extension Folder {
+  /// What the times of the files on the folder's volume are worth.
+  public func volumeTimes() throws(SystemError) -> VolumeTimes { try descriptor.volumeTimes() }
+}
