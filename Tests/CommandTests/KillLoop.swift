@@ -94,7 +94,7 @@ struct KillLoop {
       let wanted = Self.kills * phase.share / 20
       var (kills, tries) = (0, 0)
       // Of threads each makes another share of the calls in each run, so that one may not come.
-      while kills < wanted, tries < 3 * wanted {
+      while kills < wanted, tries < 10 * wanted {
         tries += 1
         let call = try call(in: phase, number: kills, of: wanted, &random)
         if try examine(call, &found) { kills += 1 }

@@ -72,8 +72,9 @@ import Testing
     for name in try cli.names(in: "repo/index") {
       try FileManager.default.removeItem(atPath: "\(cli.folder.string)/repo/index/\(name)")
     }
+    // Two durable calls come between the lease's first sight and the first pack.
     let outcome = try signalled(
-      "kill -\(signal) $P", command: "repair index --repo repo", slow: "pread64")
+      "kill -\(signal) $P", command: "repair index --repo repo", seconds: 4)
     #expect(outcome.code == 130, "\(outcome.errors)")
     #expect(outcome.errors.contains("it was interrupted, with nothing changed"))
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
@@ -116,8 +117,8 @@ import Testing
   }
 
   @Test func aSecondSignalEndsAtOnce() throws {
-    // The first signal's end waits for calls of three seconds.
-    let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 3)
+    // The first signal's end waits for calls of thirty seconds.
+    let outcome = try signalled("kill -INT $P; sleep 0.3; kill -TERM $P", seconds: 30)
     #expect(outcome.code == 130, "\(outcome.errors)")
     #expect(!outcome.errors.contains("error:"), "\(outcome.errors)")
     #expect(try cli.snapshots().isEmpty)

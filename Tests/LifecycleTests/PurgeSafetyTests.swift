@@ -20,12 +20,18 @@ import Testing
     }
     let before = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
     try rig.folder.write("", at: rig.data().appending("Library/Caches/w/CACHEDIR.TAG"))
+    // There is something to swap before the first purge.
+    for path: ByteString in ["a/1", "w/fsCachedData/1"] {
+      try rig.put(ByteString("Library/Caches").appending(path))
+    }
     let caches = try Folder.open(path: data.appending("Library/Caches"))
     let inner = try caches.folder("w")
     try caches.createLink("a.link", to: "../../Documents")
     try inner.createLink("f.link", to: "../../../Documents")
     let swapper = try Swapper(caches: data.appending("Library/Caches"), rig.folder)
     defer { swapper.end() }
+    // On a busy machine all purges could be done before it has begun.
+    try #require(try swapper.count > 0)
     for round in 0..<200 {
       for name: ByteString in ["1", "2", "deep/3"] {
         // A folder that is a link just now would be written through: they are made elsewhere.
@@ -44,7 +50,6 @@ import Testing
         #expect(now == before)
       }
     }
-    #expect(try swapper.count > 0)
     swapper.end()
     #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
   }
@@ -99,7 +104,8 @@ import Testing
   @Test func onlyCachesAndTemporaryFilesAreInAnyPlan() throws {
     var random = Seeded.fresh()
     var (compiled, deleted) = (0, 0)
-    for _ in 0..<10 {
+    // A policy in which a later rule always overrides an earlier one is refused: three in ten are.
+    for _ in 0..<200 where compiled < 10 {
       let rig = try PurgeRig()
       for _ in 0..<15 { try rig.put(Self.path(&random), kib: 1) }
       guard let plan = try? rig.plan([Self.overlay(&random)]) else { continue }
@@ -118,7 +124,7 @@ import Testing
         #expect((try? Descriptor.open(path: path)) != nil, "\(path)")
       }
     }
-    #expect(compiled > 4 && deleted > 4, "\(compiled) \(deleted)")
+    #expect(compiled == 10 && deleted > 4, "\(compiled) \(deleted)")
   }
 
   private static let names = [
@@ -186,7 +192,7 @@ private struct Swapper {
   /// How often it has swapped something; waits for the first time.
   var count: Int {
     get throws {
-      for _ in 0..<600 {
+      for _ in 0..<6000 {
         let text = String(decoding: try folder.read("swaps"), as: UTF8.self)
         if let count = Int(text.dropLast()), count > 0 { return count }
         Host.pause(seconds: 0.1)

@@ -30,7 +30,7 @@ final class RunStatus: Sendable {
     do {
       return try body()
     } catch {
-      if error.code != .invalid { fail(error) }
+      if error.code != .invalid { try failUnlessOver(error) }
       throw error
     }
   }
@@ -41,8 +41,15 @@ final class RunStatus: Sendable {
     do {
       return try body()
     } catch {
-      fail(error)
+      try failUnlessOver(error)
       throw error
     }
+  }
+
+  /// Ends the run with a step's failure. Where it was ended during the step, throws what ended it:
+  /// with the run goes its lease, and what fails for want of that is no failure of its own.
+  private func failUnlessOver(_ error: StoreError) throws(StoreError) {
+    try check()
+    fail(error)
   }
 }
