@@ -11,9 +11,10 @@ public final class ProgressCounters: Sendable {
   private let opened = Atomic<Int>(0)
   private let problems = Atomic<Int>(0)
   private let inHand = Mutex<ByteString>("")
+  private let noun: String
 
-  /// Makes counters of nothing.
-  public init() {}
+  /// Makes counters of nothing; what counts as a file may be called otherwise.
+  public init(of noun: String = "file") { self.noun = noun }
 
   /// What is counted so far.
   public var progress: ProgressState {
@@ -22,7 +23,7 @@ public final class ProgressCounters: Sendable {
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),
       opened: opened.load(ordering: .relaxed), problems: problems.load(ordering: .relaxed),
-      inHand: inHand.withLock { $0 })
+      inHand: inHand.withLock { $0 }, noun: noun)
   }
 
   /// Adds to what is to be done.
@@ -69,11 +70,14 @@ public struct ProgressState: Sendable, Hashable {
   public var problems = 0
   /// The logical path of the file that was begun last; empty before the first.
   public var inHand: ByteString = ""
+  /// What is counted as a file: its word for one.
+  public var noun = "file"
 
   /// Makes progress of its parts.
   public init(
     filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
-    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, inHand: ByteString = ""
+    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, inHand: ByteString = "",
+    noun: String = "file"
   ) {
     self.filesToDo = filesToDo
     self.bytesToDo = bytesToDo
@@ -83,5 +87,6 @@ public struct ProgressState: Sendable, Hashable {
     self.opened = opened
     self.problems = problems
     self.inHand = inHand
+    self.noun = noun
   }
 }

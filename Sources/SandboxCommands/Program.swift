@@ -36,6 +36,7 @@ extension SandboxctlProgram {
 extension SandboxctlCommand {
   fileprivate static func execute(_ arguments: [String]) -> ExitStatus {
     let console = Console()
+    defer { console.end() }
     console.isJSON = arguments.contains("--json")
     var line = ConfiguredCommandLine(arguments)
     var status: ExitStatus

@@ -26,6 +26,9 @@ public final class StandardStream {
   /// Whether a person reads it.
   public var isTerminal: Bool { isatty(raw) == 1 }
 
+  /// Whether it goes to a file, or to nothing: to no terminal and no other program.
+  public var isFile: Bool { lseek(raw, 0, SEEK_CUR) >= 0 }
+
   /// How many columns the terminal has; nil when it is none.
   public var columns: Int? {
     let columns = cl_terminal_columns(raw)

@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Glibc
 
 /// The signals by which a user asks a long operation to end, or how far it is.
 ///
@@ -26,6 +27,9 @@ public enum StopSignals {
 
   /// Whether the program was asked to stop: cheap enough to ask before each file and each MiB.
   @Sendable public static func isStopping() -> Bool { cl_is_stopping() != 0 }
+
+  /// Ends the program as a second signal does: at once, with exit status 130.
+  public static func end() -> Never { _exit(CL_INTERRUPTED) }
 
   /// Waits for a signal, at most so many milliseconds; for one thread.
   public static func wait(milliseconds: Int32) -> Event {

@@ -32,6 +32,16 @@ import Testing
     #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
+  @Test func whatIsDoneIsToldWhereNobodyKnowsHowMuchThereIs() {
+    var text = ProgressText()
+    text.take(ProgressState(filesDone: 1, noun: "blob"), at: 0)
+    #expect(text.line == "1 blob")
+    text.take(ProgressState(filesDone: 2001, bytesDone: 10 << 20, inHand: "a"), at: 1)
+    #expect(text.line == "10.0 MiB, 2,001 files, 10.0 MiB/s: a")
+    text.take(ProgressState(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
+    #expect(text.counts.hasPrefix("20.0 MiB of 20.0 MiB, 0 of 0 files"))
+  }
+
   @Test func theTimeLeftIsThatOfWhatTakesLonger() {
     var text = ProgressText()
     text.take(Self.state(files: 0, bytes: 0), at: 0)

@@ -168,7 +168,7 @@ import Testing
   }
 
   /// The lines that were drawn over one another.
-  private func drawn(_ output: String) -> [Substring] {
+  static func drawn(_ output: String) -> [Substring] {
     output.split(separator: "\r").filter { $0.hasSuffix("\u{1B}[K") && $0.count > 3 }
       .map { $0.dropLast(3) }
   }
@@ -177,7 +177,7 @@ import Testing
     let start = Host.monotonicSeconds()
     let output = try terminal(100)
     let seconds = Host.monotonicSeconds() - start
-    let lines = drawn(output)
+    let lines = Self.drawn(output)
     #expect(
       !lines.isEmpty && Double(lines.count) <= seconds * 10 + 1, "\(lines.count) in \(seconds) s")
     let last = try #require(lines.last { $0.contains("folders/tree/folder") })
@@ -190,15 +190,15 @@ import Testing
 
   @Test(arguments: [30, 60, 200])
   func theLineFitsTheWidth(_ columns: Int) throws {
-    let lines = drawn(try terminal(columns))
+    let lines = Self.drawn(try terminal(columns))
     #expect(!lines.isEmpty)
     for line in lines { #expect(line.count < columns, "\(line)") }
   }
 
   @Test func nothingIsDrawnWhereItIsNotWanted() throws {
-    #expect(try drawn(terminal(10)).isEmpty)
-    #expect(try drawn(terminal(100, "--quiet")).isEmpty)
-    #expect(try drawn(terminal(100, "--json")).isEmpty)
-    #expect(try drawn(terminal(100, environment: ["TERM": "dumb"])).isEmpty)
+    #expect(try Self.drawn(terminal(10)).isEmpty)
+    #expect(try Self.drawn(terminal(100, "--quiet")).isEmpty)
+    #expect(try Self.drawn(terminal(100, "--json")).isEmpty)
+    #expect(try Self.drawn(terminal(100, environment: ["TERM": "dumb"])).isEmpty)
   }
 }

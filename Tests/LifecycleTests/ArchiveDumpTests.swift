@@ -58,4 +58,39 @@ import Testing
     #expect(pieces.first.map { $0 % 512 } == 0)
     #expect(pieces.dropFirst().reduce(0, +) < Base.size)
   }
+
+  /// Who follows a dump is told what was given of the files, headers aside.
+  @Test func itsBytesAreCounted() throws {
+    let base = try Base()
+    let watch = ReadingWatch(base.repository) { false }
+    let reader = try base.repository.beginReading(watch: watch)
+    var given = 0
+    var dump = ArchiveDump(
+      of: base.snapshot, from: reader, to: { given += $0.count }, leavingOut: { _, _ in })
+    try dump.write(base.snapshot.snapshot.tree)
+    let progress = watch.counters.progress
+    #expect(progress.bytesDone == base.snapshot.snapshot.totals.bytes)
+    #expect(progress.bytesDone == Base.size + 5 && given > Base.size + 5)
+    #expect(progress.filesDone == 2 && progress.inHand == "folders/tree/second")
+  }
+
+  /// An archive that is interrupted within a file says so, and not that the file is lost.
+  @Test(arguments: [false, true])
+  func anInterruptionIsNoLoss(isGiving: Bool) throws {
+    let base = try Base()
+    let begun = ProgressCounters()
+    let watch = ReadingWatch(base.repository) { begun.progress.filesDone > 0 }
+    let reader = try base.repository.beginReading(watch: watch)
+    // Before its header a file is verified.
+    if !isGiving { begun.didHandle(files: 1) }
+    var dump = ArchiveDump(
+      of: base.snapshot, from: reader, to: { _ in begun.didHandle(files: 1) },
+      leavingOut: { _, _ in })
+    guard
+      let entry = try reader.entry(at: "folders/tree/first", in: base.snapshot.snapshot.tree)
+    else { throw Program.Failure(description: "no entry") }
+    let error = #expect(throws: StoreError.self) { try dump.write(entry, as: "first") }
+    #expect(error == watch.interruption && dump.damaged == 0)
+    #expect(watch.counters.progress.bytesDone == 0)
+  }
 }

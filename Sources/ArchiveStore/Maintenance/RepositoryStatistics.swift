@@ -51,8 +51,10 @@ public struct RepositoryStatistics: Sendable {
 
 extension Repository {
   /// Counts what the snapshots hold and what is stored. Reads the snapshots and the index, this by way
-  /// of the host's copies if there is a cache.
-  public func statistics(cache: IndexCache? = nil) throws(StoreError) -> RepositoryStatistics {
+  /// of the host's copies if there is a cache. Who watches is told the blobs.
+  public func statistics(
+    cache: IndexCache? = nil, watch: ReadingWatch? = nil
+  ) throws(StoreError) -> RepositoryStatistics {
     var statistics = RepositoryStatistics()
     let listing = try snapshots()
     statistics.unreadable = listing.damaged
@@ -67,7 +69,7 @@ extension Repository {
       statistics.indexBytes += try storage.status(RepositoryLayout.index(id))?.size ?? 0
     }
     let index = try IndexLoading.loadAll(from: storage, cache: cache)
-    statistics.count(index.objects)
+    try statistics.count(index.objects, watch)
     statistics.damagedIndexes = index.faults.map(\.error)
     return statistics
   }
@@ -83,10 +85,15 @@ extension RepositoryStatistics {
     }
   }
 
-  fileprivate mutating func count(_ objects: [IndexObject]) {
+  fileprivate mutating func count(
+    _ objects: [IndexObject], _ watch: ReadingWatch?
+  ) throws(StoreError) {
+    watch?.counters.expect(files: objects.reduce(0) { $0 + $1.blobs }, bytes: 0)
     for (number, object) in objects.enumerated() {
       var last: BlobID?
       for place in 0..<object.blobs {
+        try watch?.goOn()
+        watch?.counters.didHandle(files: 1)
         guard let record = object.record(place), record.id != last else { continue }
         last = record.id
         // A blob that an object before this one has was counted there.

@@ -26,7 +26,19 @@ extension RepositoryReader {
     _ trees: [TreeReference], differencesOnly: Bool = false,
     _ body: (ByteString, JointFinding) throws -> WalkStep
   ) throws {
-    var walk = JointWalk(self, trees, differencesOnly: differencesOnly)
+    let walk = JointWalk(self, trees, differencesOnly: differencesOnly)
+    guard let watch else { return try run(walk, body) }
+    try run(walk) { path, found in
+      if case .entries(let entries) = found {
+        return try watch.take(path, entries[0].entry.node) { try body(path, found) }
+      }
+      watch.counters.didFail()
+      return try body(path, found)
+    }
+  }
+
+  private func run(_ start: JointWalk, _ body: JointWalk.Body) throws {
+    var walk = start
     while let (path, found) = try walk.next(body) {
       switch try body(path, .entries(found.entries)) {
       case .stop: return

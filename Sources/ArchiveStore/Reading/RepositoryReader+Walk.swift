@@ -47,7 +47,14 @@ extension RepositoryReader {
   public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
-    try walkPastDamage(WalkStack<WalkLevel>(tree), body)
+    guard let watch else { return try walkPastDamage(WalkStack<WalkLevel>(tree), body) }
+    try walkPastDamage(WalkStack<WalkLevel>(tree)) { path, finding in
+      if case .entry(let entry) = finding {
+        return try watch.take(path, entry.node) { try body(path, finding) }
+      }
+      watch.counters.didFail()
+      return try body(path, finding)
+    }
   }
 
   private func walkPastDamage(

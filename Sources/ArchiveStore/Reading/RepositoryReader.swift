@@ -15,6 +15,8 @@ public final class RepositoryReader {
   private var decoder: FrameDecoder
   /// Frames that cannot be read, and why.
   private var lostFrames: [FrameCache.Key: StoreError] = [:]
+  /// Who follows its walks, and what is given of files by them; nobody at first.
+  public fileprivate(set) var watch: ReadingWatch?
   /// Frames that were read from storage and decoded.
   public private(set) var decodedFrames = 0
 
@@ -113,7 +115,11 @@ public struct BlobLocation: Hashable, Sendable, Comparable {
 extension Repository {
   /// Begins reading: opens the index, by way of the host's copies if there is a cache. Objects of it
   /// that cannot be used are among the reader's remarks.
-  public func beginReading(cache: IndexCache? = nil) throws(StoreError) -> RepositoryReader {
-    try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
+  public func beginReading(
+    cache: IndexCache? = nil, watch: ReadingWatch? = nil
+  ) throws(StoreError) -> RepositoryReader {
+    let reader = try RepositoryReader(self, try ReaderIndex(storage, cache: cache))
+    reader.watch = watch
+    return reader
   }
 }

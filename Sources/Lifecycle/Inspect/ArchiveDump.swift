@@ -57,6 +57,7 @@ public struct ArchiveDump {
   /// Gives one entry under a name.
   public mutating func write(_ entry: TreeEntry, as path: ByteString) throws {
     let member: PaxMember
+    reader.watch?.counters.begin(path)
     do {
       guard let verified = try verifiedMember(entry, path) else {
         tell(.unfit, PathRemark(path: path, remark: "an archive cannot hold a socket"))
@@ -64,6 +65,7 @@ public struct ArchiveDump {
       }
       member = verified
     } catch let error as StoreError where error.kind == .damaged {
+      reader.watch?.counters.didFail()
       return note(path, error)
     }
     if let group = entry.linkGroup, firstNames[group] == nil {
@@ -73,7 +75,7 @@ public struct ArchiveDump {
     guard case .file(let content) = entry.node, case .file = member.kind else { return }
     do {
       try reader.writeBytes(of: content, to: sink)
-    } catch let error as StoreError {
+    } catch let error as StoreError where error.kind != .interrupted {
       throw Self.endsWithin(path, error)
     }
     try give([UInt8](repeating: 0, count: PaxMember.padding(after: content.size)))
@@ -88,7 +90,7 @@ public struct ArchiveDump {
     {
       member.kind = .hardLink(target: Array(first.path.bytes))
     } else if case .file(let content) = entry.node {
-      try reader.readContent(content) { _, _ in }
+      try reader.readContent(content) { _, _ in try reader.watch?.goOn() }
     }
     return member
   }
@@ -141,17 +143,22 @@ public struct ArchiveDump {
 
 extension RepositoryReader {
   /// Gives all bytes of a file in order, holes as zeros. Each blob is verified before its bytes are
-  /// given.
+  /// given. Who watches is told the bytes.
   public func writeBytes(
     of content: Content, to sink: (Span<UInt8>) throws -> Void
   ) throws {
+    func give(_ bytes: Span<UInt8>) throws {
+      try watch?.goOn()
+      try sink(bytes)
+      watch?.counters.didHandle(bytes: UInt64(bytes.count))
+    }
     var end: UInt64 = 0
     try readContent(content) { offset, bytes in
-      try Self.writeZeros(offset - end, to: sink)
-      try sink(bytes)
+      try Self.writeZeros(offset - end, to: give)
+      try give(bytes)
       end = offset + UInt64(bytes.count)
     }
-    try Self.writeZeros(content.size - end, to: sink)
+    try Self.writeZeros(content.size - end, to: give)
   }
 
   private static func writeZeros(

@@ -27,7 +27,10 @@ public struct PathHistory: Sendable {
   ) throws {
     var known: [Place: TreeEntry?] = [:]
     var places: [Form: Int] = [:]
+    reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
     for stored in snapshots {
+      try reader.watch?.goOn()
+      defer { reader.watch?.counters.didHandle(files: 1) }
       guard let path = try path(stored.snapshot) else { continue }
       let place = Place(tree: stored.snapshot.tree, path: path)
       do {
@@ -36,6 +39,7 @@ public struct PathHistory: Sendable {
         guard let entry else { continue }
         add(Form(path: path, entry: entry), stored, &places)
       } catch let error as StoreError where error.kind == .damaged {
+        reader.watch?.counters.didFail()
         damaged.append((stored, error))
       }
     }

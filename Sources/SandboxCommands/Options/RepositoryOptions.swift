@@ -81,7 +81,9 @@ extension Repository {
   var hostIndexCache: IndexCache? { Host.cacheFolder.map { indexCache(in: $0) } }
 
   /// Begins reading by way of this host's copies of the index.
-  func beginCachedReading() throws -> RepositoryReader { try beginReading(cache: hostIndexCache) }
+  func beginCachedReading(_ watch: ReadingWatch) throws -> RepositoryReader {
+    try beginReading(cache: hostIndexCache, watch: watch)
+  }
 
   /// Begins reading for a restore: each copy is held against its id once more.
   func beginCarefulReading() throws -> RepositoryReader {

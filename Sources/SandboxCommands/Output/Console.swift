@@ -15,15 +15,53 @@ final class Console {
   private let errors = StandardStream.errors()
   /// What went wrong with standard output while something was said.
   private var outputError: SystemError?
+  /// How far the reading is from which the results come, until all of them are out.
+  private var display: ProgressDisplay?
+  /// Whether results go to the screen on which that is drawn: then each goes there at once.
+  private var sharesScreen = false
 
   /// Writes a line of the result.
-  func result(_ line: String) throws { try output.write(line + "\n") }
+  func result(_ line: String) throws {
+    try output.write(line + "\n")
+    if sharesScreen { try putOut() }
+  }
 
-  /// Writes bytes of the result as they are.
-  func result(bytes: Span<UInt8>) throws { try output.write(bytes) }
+  /// Writes bytes of the result as they are: whole lines, where they share the screen.
+  func result(bytes: Span<UInt8>) throws {
+    try output.write(bytes)
+    if sharesScreen { try putOut() }
+  }
+
+  private func putOut() throws(SystemError) {
+    DrawnLine.past { flushOutput() }
+    try throwOutputError()
+  }
+
+  private func throwOutputError() throws(SystemError) {
+    guard let error = outputError else { return }
+    outputError = nil
+    throw error
+  }
+
+  private func flushOutput() {
+    do throws(SystemError) { try output.flush() } catch { outputError = outputError ?? error }
+  }
 
   /// Whether the result goes to a person's screen.
   var isTerminal: Bool { output.isTerminal }
+
+  /// Whether the result goes to a file.
+  var goesToFile: Bool { output.isFile }
+
+  /// Shows how far a reading is, until `end()`.
+  func show(_ watch: ReadingWatch, _ manner: ProgressDisplay.Manner) throws {
+    sharesScreen = manner == .line && isTerminal
+    display = try ProgressDisplay(
+      watch.counters, manner, lastLine: text(Failure(watch.interruption)))
+  }
+
+  /// Ends what is shown.
+  func end() { display?.end() }
 
   /// Writes one JSON value as a line of the result.
   func result(_ json: JSON) throws { try result(json.compact) }
@@ -70,30 +108,28 @@ final class Console {
 
   /// Tells of a failure.
   func failure(_ failure: Failure) {
-    if isJSON {
-      say(failure.json.compact + "\n")
-    } else {
-      let hint = failure.hint.map { "sandboxctl: hint: \($0)\n" }
-      say("sandboxctl: error: \(failure.message)\n" + (hint ?? ""))
-    }
+    say(text(failure) + "\n")
+  }
+
+  private func text(_ failure: Failure) -> String {
+    if isJSON { return failure.json.compact }
+    let hint = failure.hint.map { "\nsandboxctl: hint: \($0)" }
+    return "sandboxctl: error: \(failure.message)" + (hint ?? "")
   }
 
   /// Says something after all results before it, so that a person who sees both reads them in the
   /// order in which they came.
   private func say(_ text: String) {
-    do throws(SystemError) {
-      try output.flush()
-    } catch { outputError = outputError ?? error }
-    try? errors.write(text)
-    try? errors.flush()
+    flushOutput()
+    DrawnLine.past {
+      try? errors.write(text)
+      try? errors.flush()
+    }
   }
 
   /// Writes what has gathered.
   func flush() throws {
-    if let outputError {
-      self.outputError = nil
-      throw outputError
-    }
+    try throwOutputError()
     try output.flush()
     try errors.flush()
   }

@@ -24,10 +24,17 @@ struct ProgressOptions: ParsableArguments {
 
   private func manner(_ output: OutputOptions) -> ProgressDisplay.Manner {
     if output.json { return verbose ? .events : .onRequest }
-    if output.quiet { return .onRequest }
+    return output.quiet ? .onRequest : ProgressDisplay.Manner(isVerbose: verbose)
+  }
+}
+
+extension ProgressDisplay.Manner {
+  /// How a person is shown it: by a line where the terminal can have one, else each minute if that is
+  /// wanted.
+  init(canDraw: Bool = true, isVerbose: Bool) {
     let isDumb = Host.environment("TERM").map { $0 == "dumb" } ?? true
-    if StandardStream.errors().isTerminal, !isDumb { return .line }
-    return verbose ? .eachMinute : .onRequest
+    let isLine = canDraw && StandardStream.errors().isTerminal && !isDumb
+    self = isLine ? .line : isVerbose ? .eachMinute : .onRequest
   }
 }
 

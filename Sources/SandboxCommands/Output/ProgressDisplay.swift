@@ -5,8 +5,9 @@ internal import SystemIO
 /// Shows on standard error how far an operation is, by a thread of its own, till it is ended.
 ///
 /// On a terminal one line is drawn over and over, at most ten times a second; elsewhere a line is
-/// written each minute if that is wanted, or to standard output each second an event in JSON. SIGUSR1 writes a line once, wherever. Whoever writes to
-/// standard error besides ends the display first.
+/// written each minute if that is wanted, or to standard output each second an event in JSON. SIGUSR1
+/// writes a line once, wherever. Whoever writes to the terminal besides does so by `DrawnLine`, or ends
+/// the display first.
 final class ProgressDisplay {
   private let thread: Workers
   private let isEnded: StopFlag
@@ -22,15 +23,45 @@ final class ProgressDisplay {
   }
 
   /// Begins to show what the counters say.
-  init(_ counters: ProgressCounters, _ manner: Manner) throws {
+  ///
+  /// - Parameter lastLine: what is said where work that has nothing to bring to an end does not stop
+  ///   soon when it is asked to, as it waits for who reads its output; the program ends then. Work
+  ///   without it is waited for.
+  init(_ counters: ProgressCounters, _ manner: Manner, lastLine: String? = nil) throws {
     try StopSignals.watch()
     thread = try Workers(count: 1, capacity: 1, name: "progress")
     let flag = StopFlag()
     isEnded = flag
     thread.submit {
       var drawing = ProgressDrawing(manner, counters)
-      while !flag.isSet { drawing.step(counters) }
-      drawing.erase()
+      while !flag.isSet {
+        guard drawing.step(counters) == .stop else { continue }
+        if let lastLine {
+          Self.end(saying: lastLine, unless: flag)
+        } else {
+          DrawnLine.write(Self.stopping)
+        }
+      }
+      DrawnLine.past {}
+    }
+  }
+
+  private static let stopping =
+    "sandboxctl: stopping: what is begun is brought to an end; a second signal ends at once"
+
+  /// How long work may take to stop that has nothing to bring to an end.
+  private static let patience = 1.0
+
+  private static func end(saying line: String, unless isEnded: StopFlag) {
+    let end = Host.monotonicSeconds() + patience
+    while !isEnded.isSet {
+      let left = end - Host.monotonicSeconds()
+      if left > 0 {
+        _ = StopSignals.wait(milliseconds: Int32(left * 1000) + 1)
+      } else {
+        DrawnLine.write(line)
+        StopSignals.end()
+      }
     }
   }
 
@@ -50,7 +81,6 @@ private struct ProgressDrawing {
   private let output = StandardStream.output()
   private let manner: ProgressDisplay.Manner
   private var text = ProgressText()
-  private var isDrawn = false
   private var next: Double
 
   /// Seconds between two looks.
@@ -67,18 +97,18 @@ private struct ProgressDrawing {
     text.take(counters.progress, at: Host.monotonicSeconds())
   }
 
-  /// Waits for what comes next and shows it.
-  mutating func step(_ counters: ProgressCounters) {
+  /// Waits for what comes next, shows it and tells what it was.
+  mutating func step(_ counters: ProgressCounters) -> StopSignals.Event {
     // A second at most, should it not be woken.
     let wait = manner == .onRequest ? 1 : min(1, max(0, next - Host.monotonicSeconds()))
     let event = StopSignals.wait(milliseconds: Int32(wait * 1000) + 1)
     text.take(counters.progress, at: Host.monotonicSeconds())
     switch event {
     case .ask: write(text.line)
-    case .stop: write("stopping: what is begun is brought to an end; a second signal ends at once")
-    case .woken: break
+    case .stop, .woken: break
     case .nothing: show()
     }
+    return event
   }
 
   private mutating func show() {
@@ -100,8 +130,7 @@ private struct ProgressDrawing {
   private mutating func draw() {
     // One column stays free: a full line would wrap on some terminals.
     guard let columns = errors.columns else { return }
-    put("\r\(text.line(columns: columns - 1))\u{1B}[K")
-    isDrawn = true
+    DrawnLine.draw(text.line(columns: columns - 1))
   }
 
   /// Writes an event in one call, so that it stands on a line of its own. Where standard output is
@@ -111,35 +140,5 @@ private struct ProgressDrawing {
     try? output.flush()
   }
 
-  private mutating func write(_ line: String) {
-    erase()
-    put("sandboxctl: \(line)\n")
-  }
-
-  mutating func erase() {
-    if isDrawn { put("\r\u{1B}[K") }
-    isDrawn = false
-  }
-
-  /// Where standard error is gone there is nobody to tell.
-  private func put(_ text: String) {
-    try? errors.write(text)
-    try? errors.flush()
-  }
-}
-
-extension ProgressState {
-  /// How far the work is, as a line of `--json --verbose` tells it.
-  fileprivate var json: JSON {
-    var members: [JSON.Member] = [
-      JSON.Member("event", "progress"),
-      JSON.Member("files_done", .integer(Int64(filesDone))),
-      JSON.Member("files_to_do", .integer(Int64(filesToDo))),
-      JSON.Member("bytes_done", .integer(Int64(clamping: bytesDone))),
-      JSON.Member("bytes_to_do", .integer(Int64(clamping: bytesToDo))),
-      JSON.Member("problems", .integer(Int64(problems))),
-    ]
-    if !inHand.isEmpty { members += JSON.path(inHand, named: "in_hand") }
-    return .object(members)
-  }
+  private func write(_ line: String) { DrawnLine.write("sandboxctl: \(line)") }
 }

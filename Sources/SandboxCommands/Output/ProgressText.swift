@@ -30,24 +30,37 @@ struct ProgressText {
 
   /// All of it but the file in hand.
   var counts: String {
-    if progress.bytesToDo == 0, progress.filesToDo == 0 { return "looking at what there is" }
-    var parts: [String] = []
-    // Some work is not counted by bytes.
-    if progress.bytesToDo > 0 {
-      parts.append("\(Sizes.text(progress.bytesDone)) of \(Sizes.text(progress.bytesToDo))")
-    }
-    parts.append("\(Sizes.count(progress.filesDone)) of \(Sizes.count(progress.filesToDo, "file"))")
+    var parts = amounts
+    if parts.isEmpty { return "looking at what there is" }
     if byteSpeed >= 1 { parts.append("\(Sizes.text(UInt64(byteSpeed)))/s") }
     if let left { parts.append("\(Times.duration(left)) left") }
     if progress.problems > 0 { parts.append(Sizes.count(progress.problems, "error")) }
     return parts.joined(separator: ", ")
   }
 
+  /// Bytes and files: some work is not counted by bytes, and of some it is not known how much there is
+  /// to do.
+  private var amounts: [String] {
+    var amounts: [String] = []
+    if progress.bytesToDo > 0 {
+      amounts.append("\(Sizes.text(progress.bytesDone)) of \(Sizes.text(progress.bytesToDo))")
+    } else if progress.filesToDo == 0, progress.bytesDone > 0 {
+      amounts.append(Sizes.text(progress.bytesDone))
+    }
+    if progress.filesToDo > 0 || progress.bytesToDo > 0 {
+      let toDo = Sizes.count(progress.filesToDo, progress.noun)
+      amounts.append("\(Sizes.count(progress.filesDone)) of \(toDo)")
+    } else if progress.filesDone > 0 {
+      amounts.append(Sizes.count(progress.filesDone, progress.noun))
+    }
+    return amounts
+  }
+
   /// Seconds that are left at this speed, by bytes and by files: what takes longer.
   private var left: Double? {
     let bytes = Double(progress.bytesToDo) - Double(progress.bytesDone)
     let files = Double(progress.filesToDo) - Double(progress.filesDone)
-    guard byteSpeed >= 1 || fileSpeed > 0 else { return nil }
+    guard byteSpeed >= 1 || fileSpeed > 0, bytes > 0 || files > 0 else { return nil }
     var seconds = 0.0
     if bytes > 0, byteSpeed >= 1 { seconds = bytes / byteSpeed }
     if files > 0, fileSpeed > 0 { seconds = max(seconds, files / fileSpeed) }

@@ -44,16 +44,18 @@ struct DiffCommand: SandboxCommand {
   var metadata = false
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let (first, second) = (try SnapshotName(first), try SnapshotName(second))
     let repository = try repository.open().repository
+    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
     let finder = SnapshotFinder(repository, console)
     let (before, after) = (try finder.find(first), try finder.find(second))
     let path = ByteString(path ?? "")
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
-    let reader = try repository.beginCachedReading()
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let comparison = try SnapshotComparison(before, after, path: logical, from: reader)
     var summary = DifferenceSummary()

@@ -41,17 +41,21 @@ struct DumpCommand: SandboxCommand {
   var quiet = false
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
     let repository = try repository.open().repository
+    let watch = try progress.watch(repository, console, isQuiet: quiet, isBytes: true)
     let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
-    let reader = try repository.beginCachedReading()
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
     let leftOut = { tell($0, $1, console) }
-    switch try reader.source(top, in: stored) {
+    let source = try reader.source(top, in: stored)
+    watch.expect(source, at: top, of: stored)
+    switch source {
     case .single(let entry) where !tar:
       try tellOfLogs(top, stored, reader, console)
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)

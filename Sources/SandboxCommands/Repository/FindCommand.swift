@@ -42,17 +42,19 @@ struct FindCommand: SandboxCommand {
   var ignoreCase = false
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let pattern = try parsedPattern()
     let names = try chosen.map(SnapshotName.init)
     let repository = try repository.open().repository
+    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
     let listing = try repository.snapshots(named: names, console)
     for error in listing.damaged { console.warning(error.description) }
     var damaged = listing.damaged.count
     var found = 0
-    let reader = try repository.beginCachedReading()
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let search = SnapshotSearch(pattern, in: listing.snapshots, from: reader)
     var line = ListingLine()

@@ -38,14 +38,16 @@ struct ListCommand: SandboxCommand {
   var long = false
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
     let repository = try repository.open().repository
+    let watch = try progress.watch(repository, console, isQuiet: output.quiet)
     let stored = try place.find(in: repository, console)
     let top = try place.logicalPath(in: stored.snapshot)
-    let reader = try repository.beginCachedReading()
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     var line = ListingLine(names: long ? OwnerNames(stored.snapshot) : nil)
     // Asked for once: an option's wrapper costs as much as a part of a line.

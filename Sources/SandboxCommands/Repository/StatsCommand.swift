@@ -29,13 +29,16 @@ struct StatsCommand: SandboxCommand {
   var snapshot: String?
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
     let name = try snapshot.map(SnapshotName.init)
     let repository = try repository.open().repository
-    if let name { return try count(name.find(in: repository, console), repository, console) }
-    let statistics = try repository.statistics(cache: repository.hostIndexCache)
+    let watch = try progress.watch(
+      repository, console, of: name == nil ? "blob" : "file", isQuiet: output.quiet)
+    if let name { return try count(name.find(in: repository, console), watch, repository, console) }
+    let statistics = try repository.statistics(cache: repository.hostIndexCache, watch: watch)
     console.warn(of: statistics.damagedIndexes)
     if output.json {
       try console.result(statistics.json)
@@ -47,9 +50,10 @@ struct StatsCommand: SandboxCommand {
   }
 
   private func count(
-    _ stored: StoredSnapshot, _ repository: Repository, _ console: Console
+    _ stored: StoredSnapshot, _ watch: ReadingWatch, _ repository: Repository, _ console: Console
   ) throws -> ExitStatus {
-    let reader = try repository.beginCachedReading()
+    watch.expectAll(of: stored)
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let statistics = try SnapshotStatistics(of: stored, from: reader) { remark in
       console.warning("damaged: \(remark.path.isEmpty ? "." : remark.path): \(remark.remark)")

@@ -30,6 +30,7 @@ struct VersionsCommand: SandboxCommand {
   var path: String
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -40,8 +41,9 @@ struct VersionsCommand: SandboxCommand {
         hint: "name a logical path, as 'apps/com.example.app/data/Documents'")
     }
     let repository = try repository.open().repository
+    let watch = try progress.watch(repository, console, of: "snapshot", isQuiet: output.quiet)
     let listing = try repository.snapshots()
-    let reader = try repository.beginCachedReading()
+    let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     var unclear: LifecycleError?
     let history = try PathHistory(

@@ -1,0 +1,19 @@
+internal import ArchiveStore
+internal import Codecs
+internal import SystemIO
+
+extension ProgressState {
+  /// How far the work is, as a line of `--json --verbose` tells it.
+  var json: JSON {
+    var members: [JSON.Member] = [
+      JSON.Member("event", "progress"),
+      JSON.Member("files_done", .integer(Int64(filesDone))),
+      JSON.Member("files_to_do", .integer(Int64(filesToDo))),
+      JSON.Member("bytes_done", .integer(Int64(clamping: bytesDone))),
+      JSON.Member("bytes_to_do", .integer(Int64(clamping: bytesToDo))),
+      JSON.Member("problems", .integer(Int64(problems))),
+    ]
+    if !inHand.isEmpty { members += JSON.path(inHand, named: "in_hand") }
+    return .object(members)
+  }
+}

@@ -1,0 +1,83 @@
+import Codecs
+import SystemIO
+import Testing
+
+@testable import ArchiveStore
+
+/// A reading that somebody follows is counted, and ends when it is asked to.
+@Suite struct ReadingWatchTests {
+  private let repository: Repository
+  private let root: TreeReference
+  private static let files = 30
+
+  /// Three folders of ten files and a FIFO each.
+  init() throws {
+    repository = try Repository.create(in: MemoryStorage(), program: "test")
+    let session = try repository.beginWriting()
+    let folders = try (0..<3).map { folder in
+      var entries = try (0..<10).map { number in
+        let path = ByteString("\(folder)/\(number)")
+        let content = try session.storeFile(logicalPath: path, bytes: Array("\(path)".utf8))
+        return TreeEntry(name: ByteString("\(number)"), node: .file(content))
+      }
+      entries.append(TreeEntry(name: "fifo", node: .fifo))
+      return TreeEntry(
+        name: ByteString("\(folder)"), node: .directory(try session.storeTree(entries)))
+    }
+    root = try session.storeTree(folders)
+    _ = try session.finish(repository.makeSnapshot(root))
+  }
+
+  private typealias Walk = @Sendable (RepositoryReader, TreeReference) throws -> Void
+
+  private static let walks: [Walk] = [
+    { try $0.walkPastDamage($1) { _, _ in .enter } },
+    { try $0.walkTogether([$1, $1]) { _, _ in .enter } },
+  ]
+
+  @Test(arguments: 0..<2)
+  func aWalkCountsFiles(_ number: Int) throws {
+    let watch = ReadingWatch(repository) { false }
+    try Self.walks[number](try repository.beginReading(watch: watch), root)
+    #expect(
+      watch.counters.progress == ProgressState(filesDone: Self.files, inHand: "2"))
+  }
+
+  @Test(arguments: 0..<2)
+  func aWalkEndsWhenItIsAskedTo(_ number: Int) throws {
+    let place = ProgressCounters()
+    let watch = ReadingWatch(repository) {
+      place.didOpen()
+      return place.progress.opened > 5
+    }
+    let reader = try repository.beginReading(watch: watch)
+    let error = #expect(throws: StoreError.self) { try Self.walks[number](reader, root) }
+    #expect(error == watch.interruption && error?.kind == .interrupted)
+    // A folder came before them.
+    #expect(watch.counters.progress.filesDone == 4)
+  }
+
+  @Test func aFolderThatIsGoneIsAnError() throws {
+    let gone = TreeReference(Blake2b.hash([1]))
+    for walk in Self.walks {
+      let watch = ReadingWatch(repository) { false }
+      try walk(try repository.beginReading(watch: watch), gone)
+      #expect(watch.counters.progress.problems > 0)
+    }
+  }
+
+  @Test func statisticsCountBlobs() throws {
+    let watch = ReadingWatch(repository, of: "blob") { false }
+    let statistics = try repository.statistics(watch: watch)
+    let blobs = statistics.data.count + statistics.trees.count + statistics.lists.count
+    let progress = watch.counters.progress
+    #expect(blobs == Self.files + 4 && progress.noun == "blob")
+    #expect(progress.filesDone == blobs && progress.filesToDo == blobs)
+  }
+
+  @Test func statisticsEndWhenTheyAreAskedTo() throws {
+    let watch = ReadingWatch(repository) { true }
+    let error = #expect(throws: StoreError.self) { try repository.statistics(watch: watch) }
+    #expect(error == watch.interruption)
+  }
+}
