@@ -32,8 +32,8 @@ struct Look {
 
   /// fileformat2, section 4.1: magic, version, page size, sequence, two salts, two checksums.
   private static let logHeader = 32
-  /// fileformat2, section 3; after the name of a super-journal the same bytes stand at the end.
-  private static let journalMagic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+  /// After the name of a super-journal the same bytes stand at the end.
+  private static let journalMagic = RollbackJournal.magic
 
   private static func journal(
     of unit: DatabaseUnit, in folder: borrowing Folder

@@ -203,13 +203,6 @@ extension FolderInHand {
 }
 
 extension BackupRequest {
-  /// The folder in which copies of databases are made while these are locked: files without names.
-  func openSpool() throws(SystemError) -> Folder {
-    if let cache {
-      do throws(SystemError) { return try Folder.open(path: cache) } catch {
-        // No cache can be kept: the system's own place is as good.
-      }
-    }
-    return try Folder.open(path: "/tmp")
-  }
+  /// The folder in which copies of databases are made while these are locked.
+  func openSpool() throws(SystemError) -> Folder { try SpoolFolder.open(cache: cache) }
 }

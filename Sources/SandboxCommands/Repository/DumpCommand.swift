@@ -10,7 +10,7 @@ struct DumpCommand: SandboxCommand {
     CommandConfiguration(
       commandName: "dump",
       abstract: "Write a stored file, or a folder as an archive, to standard output",
-      usage: "sandboxctl dump <snap[:path]> [--tar] [<options>]",
+      usage: "sandboxctl dump <snap[:path]> [--tar | --merge-log] [<options>]",
       discussion: """
         \(SnapshotPath.help)
 
@@ -22,7 +22,11 @@ struct DumpCommand: SandboxCommand {
         with an error.
 
         A database in use keeps what was written last in a log beside it (-wal, -journal). Where \
-        there is one it is named on standard error, and --tar writes both.
+        there is one it is named on standard error, and --tar writes both. --merge-log writes one \
+        file, which is what SQLite makes of them when it opens the database: what was committed to a \
+        write-ahead log is in it, and what a transaction did that was broken off is not. SQLite is \
+        not needed for this, nor an encrypted database's key. The log is read and verified before \
+        the first byte is written, by way of a file in the folder of caches.
 
         \(Examples.text([
           "sandboxctl dump latest:apps --repo repo > apps.tar",
@@ -37,11 +41,20 @@ struct DumpCommand: SandboxCommand {
   @Flag(help: "Write an archive of a file, too; a database's log is in it.")
   var tar = false
 
+  @Flag(help: "Write a database with what its log holds in it.")
+  var mergeLog = false
+
   @Flag(name: .shortAndLong, help: "Say nothing of logs and of what an archive cannot hold.")
   var quiet = false
 
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ReadingOptions
+
+  func validate() throws {
+    if tar, mergeLog {
+      throw ValidationError("--tar and --merge-log cannot be given together.")
+    }
+  }
 
   func run(_ console: Console) throws -> ExitStatus {
     let place = try SnapshotPath(what)
@@ -56,6 +69,16 @@ struct DumpCommand: SandboxCommand {
     let source = try reader.source(top, in: stored)
     watch.expect(source, at: top, of: stored)
     switch source {
+    case .single(let entry) where mergeLog:
+      let merged = try MergedDump(
+        of: content(of: entry, at: top), at: top, in: stored, from: reader, cache: Host.cacheFolder)
+      tellOfUnused(merged.unused, console)
+      try merged.write(to: sink)
+      return .done
+    case .folder where mergeLog:
+      throw UsageError(
+        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a folder",
+        hint: "name the database itself")
     case .single(let entry) where !tar:
       try tellOfLogs(top, stored, reader, console)
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
@@ -95,8 +118,14 @@ struct DumpCommand: SandboxCommand {
   ) throws {
     if quiet { return }
     for (log, _) in try reader.sidecars(of: path, in: stored) {
-      console.note("the database's log '\(log)' is not in this: '--tar' writes both")
+      console.note(
+        "the database's log '\(log)' is not in this: '--tar' writes both, '--merge-log' one file")
     }
+  }
+
+  private func tellOfUnused(_ logs: [ByteString], _ console: Console) {
+    if quiet { return }
+    for log in logs { console.note("the database's log '\(log)' changes nothing in it") }
   }
 
   private func finish(

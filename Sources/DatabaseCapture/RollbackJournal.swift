@@ -1,0 +1,131 @@
+/// Finds the pages by which a rollback journal undoes a transaction that was broken off (fileformat2,
+/// section 3; pager.c, pager_playback).
+///
+/// A journal has segments, each a header that fills a sector and records of a page each. A header
+/// that was overwritten or cut off ends it, and so does a record that was not wholly written.
+public struct RollbackJournal: LogParser {
+  public private(set) var next: Range<UInt64>?
+  private let size: UInt64
+  private let ownPageSize: Int
+  /// What comes next.
+  private var part = Part.firstHeader
+  private var header: Header?
+  /// Where the part after this one is looked for.
+  private var at: UInt64 = 0
+  /// How many records the segment still has.
+  private var left: UInt64 = 0
+  private var nonce: UInt32 = 0
+  private var pages = PageList()
+
+  private enum Part {
+    case firstHeader
+    case end
+    case record
+    case header
+  }
+
+  private struct Header {
+    let sectorSize: UInt64
+    let pageSize: Int
+    let pageCount: UInt32
+    /// The page that SQLite locks and never stores; it stands before a super-journal's name.
+    var lockPage: UInt32 { UInt32(0x4000_0000 / pageSize) + 1 }
+    var recordSize: UInt64 { UInt64(pageSize) + 8 }
+  }
+
+  static let magic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]
+  private static let headerSize: UInt64 = 28
+  /// A first header without so many bytes is none: SQLite does not know the sector's size yet.
+  private static let smallestSize: UInt64 = 512
+
+  /// Begins to read a journal of so many bytes. `databasePageSize` is what the database's header
+  /// says, for a journal that does not, as those of very old versions.
+  public init(size: UInt64, databasePageSize: Int? = nil) {
+    self.size = min(size, UInt64(Int64.max))
+    ownPageSize = databasePageSize ?? 4096
+    if size >= Self.smallestSize { next = 0..<Self.headerSize }
+  }
+
+  public mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+    guard let range = next else { return }
+    next = nil
+    guard bytes.count == range.count else { return }
+    switch part {
+    case .firstHeader: takeFirstHeader(bytes)
+    case .end:
+      if let name = SuperJournal.name(atEnd: bytes) { throw .severalDatabases(superJournal: name) }
+      findRecord()
+    case .record: takeRecord(bytes, at: range.lowerBound)
+    case .header: if Self.hasMagic(bytes) { beginSegment(bytes) }
+    }
+  }
+
+  public mutating func overlay() -> PageOverlay? {
+    header.map { pages.finish(pageSize: $0.pageSize, pageCount: $0.pageCount) }
+  }
+
+  static func hasMagic(_ bytes: Span<UInt8>, at place: Int = 0) -> Bool {
+    magic.indices.allSatisfy { bytes[place + $0] == magic[$0] }
+  }
+
+  private mutating func takeFirstHeader(_ bytes: Span<UInt8>) {
+    let sectorSize = BigEndian.word(bytes, 20)
+    let said = BigEndian.word(bytes, 24)
+    guard Self.hasMagic(bytes), (32...65_536).contains(sectorSize), sectorSize.nonzeroBitCount == 1,
+      let pageSize = PageSize.checked(said == 0 ? UInt32(ownPageSize) : said)
+    else { return }
+    header = Header(
+      sectorSize: UInt64(sectorSize), pageSize: pageSize, pageCount: BigEndian.word(bytes, 16))
+    beginSegment(bytes)
+    // Before anything is taken: the end may say that it is not to be.
+    part = .end
+    next = (size - min(size, SuperJournal.longestEnd))..<size
+  }
+
+  private mutating func beginSegment(_ bytes: Span<UInt8>) {
+    guard let header else { return }
+    nonce = BigEndian.word(bytes, 12)
+    let count = BigEndian.word(bytes, 8)
+    // A journal that was not synced has as many as fit.
+    left =
+      count == .max ? (size - min(size, header.sectorSize)) / header.recordSize : UInt64(count)
+    at += header.sectorSize
+    findRecord()
+  }
+
+  /// Asks for the next record, or the next segment.
+  private mutating func findRecord() {
+    guard let header, at <= size else { return }
+    if left > 0 {
+      guard size - at >= header.recordSize else { return }
+      (part, next) = (.record, at..<(at + header.recordSize))
+    } else {
+      at = (at + header.sectorSize - 1) / header.sectorSize * header.sectorSize
+      guard at <= size, size - at >= header.sectorSize else { return }
+      (part, next) = (.header, at..<(at + Self.headerSize))
+    }
+  }
+
+  private mutating func takeRecord(_ bytes: Span<UInt8>, at start: UInt64) {
+    guard let header else { return }
+    let number = BigEndian.word(bytes, 0)
+    guard number > 0, number != header.lockPage else { return }
+    // What the transaction has added goes anyway.
+    if number <= header.pageCount {
+      let stored = BigEndian.word(bytes, 4 + header.pageSize)
+      guard sum(bytes.extracting(4..<(4 + header.pageSize))) == stored else { return }
+      pages.append(number, at: start + 4)
+      pages.commit()
+    }
+    left -= 1
+    at = start + header.recordSize
+    findRecord()
+  }
+
+  /// The checksum of a record: the nonce and every 200th byte from the page's end on, never its first.
+  private func sum(_ page: Span<UInt8>) -> UInt32 {
+    var sum = nonce
+    for place in stride(from: page.count - 200, to: 0, by: -200) { sum &+= UInt32(page[place]) }
+    return sum
+  }
+}

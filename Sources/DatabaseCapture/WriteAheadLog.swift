@@ -1,0 +1,111 @@
+internal import Codecs
+
+/// Finds the committed pages of a write-ahead log (fileformat2, section 4; wal.c, walIndexRecover).
+///
+/// A log is a header and frames, each a page with a header of its own. A frame counts while the salts
+/// are the header's and the checksum over all before it holds, and when a frame that ends a transaction
+/// follows or is it: what lies behind is of a transaction that was broken off, or of an earlier use of
+/// the file.
+public struct WriteAheadLog: LogParser {
+  public private(set) var next: Range<UInt64>?
+  private let size: UInt64
+  private var header: Header?
+  private var sum = Sum()
+  private var pages = PageList()
+  private var pageCount: UInt32?
+
+  private static let headerSize = 32
+  private static let frameHeaderSize = 24
+  private static let version: UInt32 = 3_007_000
+
+  private struct Header {
+    let pageSize: Int
+    let salts: (UInt32, UInt32)
+    let isBigEndian: Bool
+  }
+
+  /// Begins to read a log of so many bytes.
+  public init(size: UInt64) {
+    self.size = min(size, UInt64(Int64.max))
+    // Nothing counts without a frame.
+    if size > Self.headerSize { next = 0..<UInt64(Self.headerSize) }
+  }
+
+  public mutating func take(_ bytes: Span<UInt8>) throws(LogRefusal) {
+    guard let range = next else { return }
+    next = nil
+    guard bytes.count == range.count else { return }
+    if let header {
+      guard takeFrame(bytes, header, at: range.lowerBound) else { return }
+    } else {
+      header = try takeHeader(bytes)
+    }
+    guard let header else { return }
+    let frame = UInt64(Self.frameHeaderSize + header.pageSize)
+    guard size - range.upperBound >= frame else { return }
+    next = range.upperBound..<(range.upperBound + frame)
+  }
+
+  public mutating func overlay() -> PageOverlay? {
+    guard let header, let pageCount else { return nil }
+    return pages.finish(pageSize: header.pageSize, pageCount: pageCount)
+  }
+
+  /// The header; nil when SQLite would take the log for an empty one.
+  private mutating func takeHeader(_ bytes: Span<UInt8>) throws(LogRefusal) -> Header? {
+    let magic = BigEndian.word(bytes, 0)
+    guard magic & ~1 == 0x377f_0682, let pageSize = PageSize.checked(BigEndian.word(bytes, 8))
+    else { return nil }
+    let isBigEndian = magic & 1 == 1
+    sum.add(bytes, 0..<24, isBigEndian: isBigEndian)
+    guard sum.isStored(in: bytes, at: 24) else { return nil }
+    let version = BigEndian.word(bytes, 4)
+    guard version == Self.version else { throw .unknownVersion(version) }
+    return Header(
+      pageSize: pageSize, salts: (BigEndian.word(bytes, 16), BigEndian.word(bytes, 20)),
+      isBigEndian: isBigEndian)
+  }
+
+  /// Whether a frame, which begins at `offset`, is of this use of the log, and whole.
+  private mutating func takeFrame(
+    _ bytes: Span<UInt8>, _ header: Header, at offset: UInt64
+  ) -> Bool {
+    let number = BigEndian.word(bytes, 0)
+    let salts = (BigEndian.word(bytes, 8), BigEndian.word(bytes, 12))
+    guard number > 0, salts == header.salts else { return false }
+    sum.add(bytes, 0..<8, isBigEndian: header.isBigEndian)
+    sum.add(bytes, Self.frameHeaderSize..<bytes.count, isBigEndian: header.isBigEndian)
+    guard sum.isStored(in: bytes, at: 16) else { return false }
+    pages.append(number, at: offset + UInt64(Self.frameHeaderSize))
+    let count = BigEndian.word(bytes, 4)
+    if count > 0 {
+      pageCount = count
+      pages.commit()
+    }
+    return true
+  }
+
+  /// The checksum over all that came (fileformat2, section 4.2).
+  private struct Sum {
+    private var first: UInt32 = 0
+    private var second: UInt32 = 0
+
+    /// Adds a range, whose length is a multiple of 8.
+    mutating func add(_ bytes: Span<UInt8>, _ range: Range<Int>, isBigEndian: Bool) {
+      var at = range.lowerBound
+      while at < range.upperBound {
+        let words = LittleEndian.integer(bytes, at: at, as: UInt64.self)
+        let low = UInt32(truncatingIfNeeded: words)
+        let high = UInt32(truncatingIfNeeded: words >> 32)
+        first &+= (isBigEndian ? low.byteSwapped : low) &+ second
+        second &+= (isBigEndian ? high.byteSwapped : high) &+ first
+        at += 8
+      }
+    }
+
+    /// Whether it stands at a place, big-endian in any log.
+    func isStored(in bytes: Span<UInt8>, at place: Int) -> Bool {
+      BigEndian.word(bytes, place) == first && BigEndian.word(bytes, place + 4) == second
+    }
+  }
+}
