@@ -18,8 +18,8 @@ let package = Package(
     .library(
       name: "SandboxctlModules",
       targets: [
-        "ArchiveStore", "Codecs", "Interchange", "Lifecycle", "PolicyEngine", "SandboxModel",
-        "SystemIO",
+        "ArchiveStore", "Codecs", "DatabaseCapture", "Interchange", "Lifecycle", "PolicyEngine",
+        "SandboxModel", "SystemIO",
       ]),
   ],
   dependencies: [

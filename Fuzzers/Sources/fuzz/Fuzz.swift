@@ -62,6 +62,7 @@ struct Target: Sendable {
 
   static let all =
     [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + hashTargets
+    + logTargets
 
   /// Crashes on some bytes: whoever does not find that finds nothing.
   @Sendable private static func canary(_ bytes: [UInt8]) {

@@ -24,6 +24,7 @@ struct Seeds {
       try seeds.write(StateSeeds.all())
       try seeds.write(ModelSeeds.all(project: seeds.project))
       try seeds.write(HashRuns.seeds)
+      try seeds.write(LogSums.seeds)
       return 0
     } catch {
       print("fuzz: error: cannot make the seeds: \(error)")
