@@ -2,6 +2,8 @@
 public protocol MetadataTarget: ~Copyable {
   /// Its extended attributes.
   var attributes: ExtendedAttributes { get }
+  /// What it has of them now.
+  func status() throws(SystemError) -> FileStatus
   /// Sets the owner; set-user-id bits may be cleared by it.
   func setOwner(user: UInt32, group: UInt32) throws(SystemError)
   /// Sets the permission bits.

@@ -42,7 +42,8 @@ import Testing
 
   private func place() throws -> RestorePlace {
     try RestorePlace.find(
-      rig.folder.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil)
+      rig.folder.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil,
+      protecting: [])
   }
 
   /// 2^61 - 2 paths of 61 trees, each of which is read once.

@@ -23,12 +23,14 @@ struct Comparison {
   }
 
   /// Whether nothing but a look at the content could find a difference. Owners count only where they
-  /// could be set.
+  /// could be set, and so do the bits that are for them alone.
   private func isSame(
     _ entry: TreeEntry, _ status: FileStatus, in folder: borrowing Folder, _ name: ByteString?
   ) throws -> Bool {
     guard status.kind == entry.node.kind, status.modified == entry.modified,
-      status.kind == .symlink || status.permissions == entry.permissions,
+      status.kind == .symlink
+        || status.permissions
+          == SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: status),
       Host.userID != 0 || (status.user == entry.owner && status.group == entry.group)
     else { return false }
     switch entry.node {

@@ -25,7 +25,8 @@ struct EntryMetadata {
       ownerIsRight && attributes.isEmpty
       && fresh.map { entry.permissions & ~$0.permissions == 0 } ?? false
     if !modeIsRight {
-      attempt { () throws(SystemError) in try target.setPermissions(entry.permissions) }
+      let permissions = permissions { () throws(SystemError) in try target.status() }
+      attempt { () throws(SystemError) in try target.setPermissions(permissions) }
     }
     attempt { () throws(SystemError) in try target.setModified(entry.modified) }
   }
@@ -37,7 +38,8 @@ struct EntryMetadata {
     }
     set(attributes, on: folder.attributes(of: name))
     if entry.kind != .symlink {
-      attempt { () throws(SystemError) in try folder.setPermissions(entry.permissions, of: name) }
+      let permissions = permissions { () throws(SystemError) in try folder.status(name) }
+      attempt { () throws(SystemError) in try folder.setPermissions(permissions, of: name) }
     }
     attempt { () throws(SystemError) in try folder.setModified(entry.modified, of: name) }
   }
@@ -59,6 +61,20 @@ struct EntryMetadata {
     }
     let isSet = entry.group == Host.groupID || (try? step(.max, entry.group)) != nil
     if entry.owner != Host.userID || !isSet { findings.countOwnerNotSet() }
+  }
+
+  /// The permissions that it gets, by whose it is now; what it does not get is noted.
+  private func permissions(_ status: () throws(SystemError) -> FileStatus) -> UInt16 {
+    if entry.permissions & SetIDBits.all == 0 { return entry.permissions }
+    let kept =
+      (try? status()).map { SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: $0) }
+      ?? entry.permissions & ~SetIDBits.all
+    // Of a folder that is as it can be it was said before.
+    if kept != entry.permissions, entry.action != .same {
+      findings.remark(
+        number, "it comes without set-user-id and set-group-id: it is another user's or group's")
+    }
+    return kept
   }
 
   private func set(

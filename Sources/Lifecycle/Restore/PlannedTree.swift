@@ -19,10 +19,11 @@ struct PlannedTree: Sendable {
     return max(entries.count, details.count, pieces.count, names.count) > most
   }
 
-  /// Appends an entry; gives its number. A name is at most 255 bytes by the format.
+  /// Appends an entry; gives its number. A name is at most 255 bytes by the format. Of a file
+  /// that stays the content is kept only where it `mayCome` yet.
   mutating func append(
     _ entry: TreeEntry, named name: ByteString, parent: Int?, action: RestoreAction,
-    hasMetadata: Bool = true
+    hasMetadata: Bool = true, mayCome: Bool = false
   ) -> Int {
     let number = entries.count
     var planned = PlannedEntry(
@@ -38,7 +39,7 @@ struct PlannedTree: Sendable {
       planned.level = content.level
       planned.firstPiece = UInt32(pieces.count)
       planned.pieceCount = UInt32(content.pieces.count)
-      if action.isWritten { pieces += content.pieces } else { planned.pieceCount = 0 }
+      if action.isWritten || mayCome { pieces += content.pieces } else { planned.pieceCount = 0 }
     }
     entries.append(planned)
     return number

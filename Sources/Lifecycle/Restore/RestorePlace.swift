@@ -15,17 +15,25 @@ struct RestorePlace: Sendable {
   let shownDepth: UInt16
 
   /// Finds the place for a request, and whether it has to say what becomes of what is there.
+  ///
+  /// - Throws: `LifecycleError`, also where the target lies in a folder that is protected, or would
+  ///   appear there.
   static func find(
-    _ target: ByteString, source: SnapshotSource, overwrite: OverwriteMode?
+    _ target: ByteString, source: SnapshotSource, overwrite: OverwriteMode?,
+    protecting protected: Set<FileIdentity>
   ) throws -> RestorePlace {
+    try refuse(target, in: protected)
     let isFolder = if case .folder = source { true } else { false }
     guard let present = try presentFolder(target) else {
       return try beside(target, isFolder: isFolder, overwrite: overwrite)
     }
+    let isInUse = try isWorkingFolder(present)
+    if isInUse, !isFolder { throw notReplaced(target) }
     let isEmpty = try present.isEmpty()
     if !isEmpty, overwrite == nil { throw notEmpty(target, "the folder is not empty") }
     let real = try Host.realPath(target)
-    if isFolder, try !isEmpty || present.status().isMountPoint || !canPlace(beside: real) {
+    let isPlaced = try isEmpty && !isInUse && !present.status().isMountPoint
+    if isFolder, !isPlaced || !canPlace(beside: real) {
       return RestorePlace(folder: real, name: nil, shownDepth: 0)
     }
     return try beside(real, isFolder: isFolder, overwrite: overwrite ?? .always)
@@ -50,10 +58,7 @@ struct RestorePlace: Sendable {
         .usage, "cannot restore to '\(target)': it has no name",
         hint: "name a folder that does not exist yet, or an empty one")
     }
-    let above = ByteString(
-      target.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-    let folder: ByteString =
-      target.isAbsolute ? ByteString("/").appending(above) : above.isEmpty ? "." : above
+    let folder = above(target)
     if overwrite == nil, let parent = try? Folder.open(path: folder),
       try parent.statusIfPresent(name) != nil
     {
@@ -64,11 +69,15 @@ struct RestorePlace: Sendable {
 
   private static func canPlace(beside target: ByteString) -> Bool {
     guard target.lastComponent != nil else { return false }
-    let above = target.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    guard let parent = try? Folder.open(path: ByteString("/").appending(ByteString(above))) else {
-      return false
-    }
+    guard let parent = try? Folder.open(path: above(target)) else { return false }
     return parent.canBeChanged
+  }
+
+  /// The path of the folder that a path is in.
+  static func above(_ path: ByteString) -> ByteString {
+    let above = ByteString(
+      path.components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+    return path.isAbsolute ? ByteString("/").appending(above) : above.isEmpty ? "." : above
   }
 
   private static func notEmpty(_ target: ByteString, _ reason: String) -> LifecycleError {

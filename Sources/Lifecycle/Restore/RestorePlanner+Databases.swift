@@ -19,7 +19,7 @@ extension RestorePlanner {
   }
 
   /// What there is of a database besides itself.
-  private struct Companions {
+  struct Companions {
     /// The entries of its log and its journal.
     var members: [Int] = []
     /// The files that lie beside it.
@@ -153,6 +153,7 @@ extension RestorePlanner {
     let name = plan.tree.name(number)
     let isThere = (try? isFile(name, in: files.folder)) ?? true
     let members = found.members + [number]
+    if mode == .ifNewer { decideByTime(members, of: name, found, files) }
     // Where one of the files that are there is to stay, all stay.
     let stays = members.contains { plan.tree.entries[$0].action == .leave }
     if stays || found.obstacle != nil {

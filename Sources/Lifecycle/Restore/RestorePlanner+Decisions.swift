@@ -160,11 +160,17 @@ extension RestorePlanner {
     do {
       let path = plan.request.path.appending(above).appending(name)
       if let reason = plan.snapshot.snapshot.reasonToSpare(
-        path, unlessLeftOut: judge.rules?.deletesExcluded ?? false)
+        path, unlessLeftOut: plan.request.deletesExcluded)
       {
         throw Obstacle(reason: reason)
       }
       let totals = try totals(of: name, depth: Int(plan.tree.entries[folder].depth))
+      // The index of a database that comes is none that anybody wants.
+      let isIndex =
+        name.isSharedMemory && strays.contains(FolderChild(folder: folder, name: name))
+      if totals.folders == 0, !isIndex, let reason = nameless.reasonToSpare(path) {
+        throw Obstacle(reason: reason)
+      }
       plan.deletes.add(totals)
       plan.deletions.append(
         PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
@@ -208,29 +214,5 @@ extension RestorePlanner {
     }
     if let reason = contents.protection { throw Obstacle(reason: reason) }
     return contents.totals
-  }
-}
-
-extension Snapshot {
-  /// Why what is at a logical path may be missing here though it was there: nothing where the
-  /// snapshot says that it was not.
-  func reasonToSpare(_ path: ByteString, unlessLeftOut: Bool = false) -> String? {
-    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && namesFolders($0) }) {
-      return "it was left out of the backup"
-    }
-    if unreadable.contains(where: { isAbout(path, $0.path) }) {
-      return "it could not be read by the backup"
-    }
-    return mounts.contains { isAbout(path, $0) } ? "a volume was mounted there" : nil
-  }
-
-  private func isAbout(_ path: ByteString, _ other: ByteString) -> Bool {
-    path.isWithin(other) || other.isWithin(path)
-  }
-
-  /// Files that were left out one by one are counted at their container, without their names. Where
-  /// too many folders were, any in the path may be one of them.
-  private func namesFolders(_ left: LeftOut) -> Bool {
-    left.rule == LeftOut.unnamed || !device.containers.contains { $0.path == left.path }
   }
 }

@@ -111,8 +111,8 @@ struct PolicyRemovals: Sendable {
   /// Whether the policy itself removes something.
   var isEmpty: Bool { removed.isEmpty }
 
-  init(_ rules: RestoreRules?) {
-    guard let rules, let scan = rules.present else { return }
+  init(_ request: RestoreRequest) {
+    guard let rules = request.rules, let scan = rules.present else { return }
     hasScan = true
     let isWhole = rules.selection.isEmpty
     for (index, entry) in scan.entries.enumerated() where index > 0 {
@@ -120,7 +120,7 @@ struct PolicyRemovals: Sendable {
         removed.insert(index)
         scan.addFolders(above: index, to: &aboveRemoved)
       }
-      if entry.fate == .leftOut, !rules.deletesExcluded {
+      if entry.fate == .leftOut, !request.deletesExcluded {
         leftOut.insert(index)
         scan.addFolders(above: index, to: &aboveLeftOut)
       }

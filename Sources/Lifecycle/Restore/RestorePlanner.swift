@@ -11,7 +11,8 @@ extension RestorePlan {
   ) throws -> RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
     let place = try RestorePlace.find(
-      request.target, source: source, overwrite: request.overwrite)
+      request.target, source: source, overwrite: request.overwrite,
+      protecting: request.protected)
     return try make(snapshot, request, source, at: place, from: reader)
   }
 
@@ -47,6 +48,7 @@ struct RestorePlanner: ~Copyable {
   /// Where what looks unchanged has to have the stored bytes.
   var proof: ContentProof?
   let removals: PolicyRemovals
+  let nameless: NamelessFiles
   /// What goes with databases that come, so that it belongs to none that stays.
   var strays: Set<FolderChild> = []
   private var bound: PlanBound
@@ -75,7 +77,8 @@ struct RestorePlanner: ~Copyable {
     self.plan = plan
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
-    removals = PolicyRemovals(plan.request.rules)
+    removals = PolicyRemovals(plan.request)
+    nameless = NamelessFiles(plan)
     bound = PlanBound(plan.place, whole: nil)
     damage = RemarkBound(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
@@ -215,7 +218,8 @@ struct RestorePlanner: ~Copyable {
     }
     let leader = findLeader(of: entry, &decision)
     let number = plan.tree.append(
-      entry, named: name, parent: folder, action: decision.action, hasMetadata: hasMetadata)
+      entry, named: name, parent: folder, action: decision.action, hasMetadata: hasMetadata,
+      mayCome: mode == .ifNewer && decision.action == .leave)
     plan.tree.update(number) { planned in
       planned.isMerged = decision.isMerged
       planned.changesKind = decision.changesKind

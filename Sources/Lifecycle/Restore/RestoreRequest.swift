@@ -11,7 +11,9 @@ public struct RestoreRequest: Sendable {
   public var overwrite: OverwriteMode?
   /// Whether what the target has and the snapshot lacks is removed.
   public var deletes: Bool
-  /// What is never removed, as the repository in use.
+  /// Whether even that is removed which is kept out of backups.
+  public var deletesExcluded = false
+  /// What is never removed, as the repository in use; nothing is restored into it either.
   public var protected: Set<FileIdentity>
   /// The data classes that come back, by what the snapshot noted; all where none is named.
   public var classes: Set<String> = []
@@ -40,7 +42,8 @@ public enum OverwriteMode: String, Sendable, CaseIterable {
   /// Those that differ in kind, size, time, mode, owner, attributes, flags, or in what a link points
   /// to.
   case ifChanged = "if-changed"
-  /// Those whose time of modification is before the snapshot's.
+  /// Those whose time of modification is before the snapshot's; of a database with its log and its
+  /// journal the newest decides.
   case ifNewer = "if-newer"
   /// All.
   case always

@@ -23,8 +23,6 @@ struct RestoreRules: Sendable {
   /// When the operation began, where a file counts as unchanged only with the stored bytes
   /// (`ContentProof`).
   var comparesBytesAt: Timestamp?
-  /// Whether even what the policy keeps out of backups is removed.
-  var deletesExcluded = false
   /// What is put behind the name of a file that gives way and has to stay beside what is restored.
   var asideSuffix: ByteString = ""
   /// Whether the root gets the stored metadata; not where other apps' files lie in it, too.

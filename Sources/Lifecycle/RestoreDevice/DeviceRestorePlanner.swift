@@ -209,7 +209,6 @@ struct DeviceRestorePlanner {
     rules.app = target.present?.owner?.bytes.utf8 ?? item.logical.app?.identifier.utf8
     if case .group(let name) = item.logical { rules.group = name.identifier.utf8 }
     rules.selection = item.selection
-    rules.deletesExcluded = request.deletesExcluded
     rules.comparesBytesAt = request.comparesBytes ? request.time : nil
     rules.asideSuffix = AsideName.suffix(at: request.time)
     rules.emptied = emptied(in: item.record.path, rules)
@@ -223,6 +222,7 @@ struct DeviceRestorePlanner {
     } else if target.fate == .make {
       rules.generated = try generated(item, target, rules)
     }
+    try RestorePlace.refuse(target.path, in: request.protected)
     let place = place(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
@@ -230,6 +230,7 @@ struct DeviceRestorePlanner {
       deletes: isExchanged || request.deletes,
       protected: request.protected)
     part.classes = request.classes
+    part.deletesExcluded = request.deletesExcluded
     part.rules = rules
     let source = try reader.source(item.record.path, in: stored)
     return PlannedPart(

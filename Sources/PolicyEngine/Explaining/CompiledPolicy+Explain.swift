@@ -1,6 +1,12 @@
 internal import SandboxModel
 
 extension CompiledPolicy {
+  /// Whether an `Explanation.Step` of this policy may have the name: it is that of a rule, of a mark or
+  /// of a kind of container.
+  public func hasRule(_ id: String) -> Bool {
+    ContainerKind(rawValue: id) != nil || steps.contains { $0.id == id }
+  }
+
   /// Explains the verdicts on an entry.
   ///
   /// - Parameters:

@@ -21,13 +21,16 @@ struct RestoreCommand: SandboxCommand {
         and passed over.
 
         With --to what PATH names becomes DIR: a folder's content lies directly in DIR. Into a DIR \
-        that is new or an empty folder everything is verified before it appears there, all at once. \
+        that is new or an empty folder everything is verified before it appears there, all at once \
+        (name by name in the folder that you work in, or one where a volume is mounted). \
         Into one that holds something it is merged, file by file, each whole: --overwrite says which \
         of the files that are there give way. if-changed: those that differ in kind, size, time, \
         mode, owner, attributes, flags or in what a link points to; if-newer: those older than in the \
-        snapshot; always: all; never: none. What DIR has and the snapshot lacks stays, but with \
-        --delete it goes; even then stay other volumes, the repository, and what the snapshot says \
-        it left out or could not read. A folder in the place of a file stays, too, unless it is \
+        snapshot, a database with its log by the newest of them; always: all; never: none. What DIR \
+        has and the snapshot lacks stays, but with --delete it goes; even then stay other volumes, \
+        the repository, what the snapshot says it could not read, and, but for --delete-excluded, \
+        what it says it left out. Of single files it tells only how many it left out: where there are \
+        some all files stay that it lacks. A folder in the place of a file stays, too, unless it is \
         empty or --delete is given. No link in DIR is followed. A database comes with its log, or \
         what is there of both stays; what lies beside it and is another one's is renamed to \
         NAME.before-restore-TIME, or with --delete goes.
@@ -119,6 +122,7 @@ struct RestoreCommand: SandboxCommand {
       path: try part.path(path, in: stored.snapshot), target: ByteString(to ?? ""),
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
+    request.deletesExcluded = place.deleteExcluded
     let plan = try RestorePlan.make(stored, request, from: reader)
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)

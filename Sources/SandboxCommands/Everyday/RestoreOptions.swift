@@ -77,7 +77,7 @@ struct DeviceRestoreOptions: ParsableArguments {
   @Flag(help: "Restore into the device that the snapshot came from.")
   var inPlace = false
 
-  @Flag(help: "With --delete, remove even what the policy keeps out of backups.")
+  @Flag(help: "With --delete, remove even what is kept out of backups.")
   var deleteExcluded = false
 
   @Flag(help: "Restore the groups of the apps, too, that other apps share.")
@@ -93,8 +93,7 @@ struct DeviceRestoreOptions: ParsableArguments {
   func requireFit(isFolder: Bool) throws {
     guard isFolder else { return }
     let given = [
-      (deleteExcluded, "--delete-excluded"), (withGroups, "--with-groups"), (force, "--force"),
-      (noSnapshot, "--no-snapshot"),
+      (withGroups, "--with-groups"), (force, "--force"), (noSnapshot, "--no-snapshot"),
     ]
     guard let first = given.first(where: \.0)?.1 else { return }
     throw UsageError(

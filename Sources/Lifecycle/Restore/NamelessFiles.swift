@@ -1,0 +1,56 @@
+internal import ArchiveStore
+internal import PolicyEngine
+internal import SystemIO
+
+/// The files that a backup left out one by one, of which the snapshot says only in which container
+/// and how many there were: what it lacks may be one of them.
+///
+/// Those that a rule of the policy left out are none of them where the policy is asked what it says
+/// of the files that are there, as in a restore into a device: then there remain those of
+/// `--exclude` and its like, and of rules that the policy has no more. Folders are none of them, as
+/// each that is left out has its name in the snapshot.
+struct NamelessFiles: Sendable {
+  /// How many there were in each container that has some.
+  private let counts: [ByteString: UInt64]
+
+  init(_ plan: RestorePlan) {
+    var counts: [ByteString: UInt64] = [:]
+    let (snapshot, policy) = (plan.snapshot.snapshot, plan.request.rules?.policy)
+    for left in plan.request.deletesExcluded ? [] : snapshot.leftOut
+    where !snapshot.namesFolders(left) && policy?.hasRule(left.rule) != true {
+      counts[left.path, default: 0].addClamping(left.files)
+    }
+    self.counts = counts
+  }
+
+  /// Why the file at a logical path may be one of them, where it may.
+  func reasonToSpare(_ path: ByteString) -> String? {
+    guard let count = counts.first(where: { path.isWithin($0.key) })?.value else { return nil }
+    let which = count == 1 ? "the file" : "one of the \(count) files"
+    return "it may be \(which) that the backup left out; '--delete-excluded' removes it"
+  }
+}
+
+extension Snapshot {
+  /// Why what is at a logical path may be missing here though it was there: nothing where the
+  /// snapshot says that it was not.
+  func reasonToSpare(_ path: ByteString, unlessLeftOut: Bool = false) -> String? {
+    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && namesFolders($0) }) {
+      return "it was left out of the backup"
+    }
+    if unreadable.contains(where: { isAbout(path, $0.path) }) {
+      return "it could not be read by the backup"
+    }
+    return mounts.contains { isAbout(path, $0) } ? "a volume was mounted there" : nil
+  }
+
+  private func isAbout(_ path: ByteString, _ other: ByteString) -> Bool {
+    path.isWithin(other) || other.isWithin(path)
+  }
+
+  /// Files that were left out one by one are counted at their container, without their names. Where
+  /// too many folders were, any in the path may be one of them.
+  fileprivate func namesFolders(_ left: LeftOut) -> Bool {
+    left.rule == LeftOut.unnamed || !device.containers.contains { $0.path == left.path }
+  }
+}

@@ -1,0 +1,72 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Folders that a restore must not take for any other: the repository's, and the one it works in.
+@Suite struct RestoreTargetTests {
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    try cli.folder.write("a", at: "tree/a")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+  }
+
+  /// Runs a command line in a folder below.
+  private func run(_ line: String, in name: String) throws -> Program.Outcome {
+    try Program.run(
+      CommandLine.program, line.split(separator: " ").map(String.init),
+      environment: cli.environment, cleanEnvironment: true,
+      in: cli.folder.url.appendingPathComponent(name))
+  }
+
+  @Test(arguments: [
+    "repo", "repo/packs", "repo/packs/new", "repo/new/er", "link", "link/new", "tree/../repo/x",
+  ])
+  func theRepositoryIsNoTarget(_ target: String) throws {
+    try cli.folder.folder.createLink("link", to: "repo/packs")
+    let before = try OddTree.listing(cli.folder, "repo")
+    for mode in ["", " --overwrite if-changed --delete", " --overwrite always --dry-run"] {
+      for path in ["folders/tree", "folders/tree/a"] {
+        let outcome = try cli.run("restore latest:\(path) --to \(target) --repo repo\(mode)")
+        #expect(outcome.code == 2 && outcome.errors.contains("the repository"), "\(outcome)")
+        #expect(outcome.errors.contains("name a folder outside"), "\(outcome.errors)")
+      }
+    }
+    #expect(try OddTree.listing(cli.folder, "repo") == before)
+  }
+
+  /// What holds the repository is no part of it.
+  @Test func aFolderAboveTheRepositoryIsATarget() throws {
+    let line = "restore latest:folders/tree --to . --repo repo --overwrite always --delete"
+    _ = try cli.succeed(line)
+    #expect(try cli.names(in: ".").filter { $0 != "home" } == ["a", "repo"])
+    _ = try cli.succeed("check --repo repo")
+  }
+
+  @Test(arguments: [".", "", "../empty"])
+  func theWorkingFolderStaysTheSame(_ target: String) throws {
+    let empty = try Folder.make(path: cli.folder.path("empty"))
+    let identity = try empty.status().identity
+    let named = target.isEmpty ? cli.folder.string + "/empty" : target
+    let outcome = try run("restore latest:folders/tree --to \(named) --repo ../repo", in: "empty")
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    #expect(try cli.folder.folder.status("empty").identity == identity)
+    #expect(try empty.names() == ["a"])
+    #expect(
+      try OddTree.listing(cli.folder, "empty") == OddTree.listing(cli.folder, "tree"))
+  }
+
+  @Test func aFileDoesNotTakeThePlaceOfTheWorkingFolder() throws {
+    let empty = try Folder.make(path: cli.folder.path("empty"))
+    let line = "restore latest:folders/tree/a --repo ../repo"
+    for mode in ["", " --overwrite always --delete"] {
+      let outcome = try run("\(line) --to .\(mode)", in: "empty")
+      #expect(outcome.code == 2 && outcome.errors.contains("name the file"), "\(outcome.errors)")
+    }
+    #expect(try run("\(line) --to a", in: "empty").code == 0)
+    #expect(try empty.names() == ["a"])
+  }
+}

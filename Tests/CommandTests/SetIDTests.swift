@@ -1,0 +1,53 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Programs that run as their owner come back so only to that owner.
+@Suite struct SetIDTests {
+  /// Makes them, backs them up, and lets nobody have all that there is but the stored owners.
+  private func rig() throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    for name in ["user", "group"] as [ByteString] {
+      try cli.folder.write("text", at: ByteString("tree").appending(name))
+    }
+    // One of several pieces is made step by step.
+    try cli.folder.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
+    let tree = try Folder.open(path: cli.folder.path("tree"))
+    _ = try tree.makeFolder("folder")
+    for (name, mode) in [("user", 0o4755), ("group", 0o2755), ("large", 0o6711)] {
+      try tree.setPermissions(UInt16(mode), of: ByteString(name))
+    }
+    try tree.setPermissions(0o2755, of: "folder")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    return cli
+  }
+
+  private func modes(_ cli: CommandLine) throws -> [UInt16] {
+    let back = try Folder.open(path: cli.folder.path("back"))
+    return try ["user", "group", "large", "folder"].map { try back.status($0).permissions }
+  }
+
+  @Test func theirOwnerHasThemBack() throws {
+    let cli = try rig()
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    #expect(try modes(cli) == [0o4755, 0o2755, 0o6711, 0o2755])
+  }
+
+  @Test(.enabled(if: Host.userID == 0)) func nobodyElseHas() throws {
+    let cli = try rig()
+    defer { cli.open() }
+    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    let line = "restore latest:folders/tree --to back --repo repo"
+    let outcome = try cli.runAsNobody(line)
+    #expect(outcome.code == 3, "\(outcome.errors)")
+    for name in ["user", "group", "large", "folder"] {
+      #expect(outcome.errors.contains("\(name): it comes without set-user-id"), "\(name)")
+    }
+    #expect(try modes(cli) == [0o755, 0o755, 0o711, 0o755])
+    // They are as they can be: nothing is left to do.
+    let again = try cli.runAsNobody("\(line) --overwrite if-changed")
+    #expect(again.code == 0 && again.output.contains("in 0 files, 0 folders from"), "\(again)")
+  }
+}
