@@ -62,7 +62,7 @@ import Testing
       var joint = trees.map { _ in [ByteString: TreeEntry]() }
       var paths: [ByteString] = []
       try reader.walkTogether(trees, differencesOnly: differencesOnly) { path, found in
-        guard case .entries(let entries) = found else {
+        guard case .entries(let entries, _) = found else {
           Issue.record("damage at \(path)")
           return .stop
         }

@@ -102,6 +102,35 @@ import Testing
     #expect(try !cli.isThere("back/lost/deeper/one"))
   }
 
+  /// A damaged byte in the trees of a large folder costs the names on a page of it: what is beside them
+  /// comes back, just as by recover.py.
+  @Test func aDamagedPageCostsTheNamesOnIt() throws {
+    let cli = try CommandLine(inMemory: true)
+    for number in 0..<12_000 { try cli.folder.write([], at: ByteString("tree/name \(number)")) }
+    for number in 0..<10 { try cli.folder.write("in", at: ByteString("tree/sub/\(number)")) }
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    let pack = try #require(try cli.packs().first { try Self.holdsTrees($0) })
+    let size = try Data(contentsOf: URL(fileURLWithPath: pack)).count
+    var counts: Set<Int> = []
+    for percent in [5, 50, 90] {
+      let place = UInt64(size * percent / 100)
+      try cli.flip(byte: place, of: pack)
+      let ours = try cli.run("restore latest:folders/tree --to ours --repo repo")
+      #expect(ours.code == 13, "\(ours.errors)")
+      let line = ["repo", "restore", "latest:folders/tree", "--to", "theirs"]
+      let theirs = try Recover.run(cli, line)
+      #expect(theirs.code == 13, "\(theirs.errors)")
+      let back = try cli.names(in: "ours")
+      #expect(try cli.names(in: "theirs") == back, "\(percent): \(ours.errors) \(theirs.errors)")
+      #expect(back.count > 1000 && back.count < 12_000)
+      counts.insert(back.count)
+      for name in ["ours", "theirs"] { try cli.folder.folder.removeTree(ByteString(name)) }
+      try cli.flip(byte: place, of: pack)
+    }
+    #expect(counts.count > 1, "each time another page: \(counts)")
+  }
+
   static func holdsTrees(_ pack: String) throws -> Bool {
     try Program.run("bsdtar", ["-tf", pack]).output.contains(".sandboxctl/trees/")
   }

@@ -18,7 +18,7 @@ extension CheckRun {
       switch found {
       case .damage(let error, let trees):
         try tell(cost(path, "\(error.subject): \(error.reason)", trees))
-      case .entries(let entries):
+      case .entries(let entries, _):
         for found in entries {
           if let fault = try TreeCheck.fault(of: found.entry, reader, index) {
             try tell(cost(path, fault, found.trees))

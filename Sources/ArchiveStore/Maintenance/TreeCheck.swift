@@ -67,7 +67,7 @@ struct TreeCheck {
     var level = Open(tree: tree)
     _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
     do {
-      try reader.forEachEntry(of: tree) { entry in
+      let isFolderWhole = try reader.forEachEntry(of: tree) { entry in
         entries += 1
         level.reach.bytes = max(level.reach.bytes, entry.name.count)
         if case .directory(let below) = entry.node {
@@ -75,6 +75,7 @@ struct TreeCheck {
         }
         if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
       }
+      if !isFolderWhole { isWhole = false }
     } catch let error as StoreError where error.kind == .damaged {
       isWhole = false
     }

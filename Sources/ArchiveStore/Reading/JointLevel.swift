@@ -39,17 +39,24 @@ struct JointLevel: WalkHolder {
   }
 
   /// Goes to the next page of a folder that has an entry, past those that all have. A page that
-  /// another folder holds is shared with it.
-  mutating func readOn(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
+  /// another folder holds is shared with it. Where pages cannot be read it says which, and is to be
+  /// called again.
+  mutating func readOn(
+    _ number: Int, _ reader: RepositoryReader
+  ) throws(StoreError) -> LostPages? {
+    var lost: LostPages?
     while folders[number].isBetweenPages, let digest = folders[number].nextPage() {
       if common?.contains(digest) == true {
+        // What all have is not lost.
+        if lost != nil { return lost }
         folders[number].passOver()
       } else if let shared = folders.first(where: { $0.heldPage == digest }) {
         folders[number].hold(shared)
       } else {
-        try folders[number].readPage(reader)
+        try folders[number].readPage(reader, &lost)
       }
     }
+    return lost
   }
 
   /// Takes the least name with all entries of that name.
@@ -62,8 +69,12 @@ struct JointLevel: WalkHolder {
     }
     guard let least else { return nil }
     var found = JointNames(name: least, entries: [])
-    for number in folders.indices where folders[number].name == least {
-      if let entry = folders[number].take() { found.add(entry, trees: folders[number].trees) }
+    for number in folders.indices {
+      if folders[number].name == least {
+        if let entry = folders[number].take() { found.add(entry, trees: folders[number].trees) }
+      } else if folders[number].mayHave(least, besides: common) {
+        found.unknown += folders[number].trees
+      }
     }
     return found
   }
@@ -80,6 +91,9 @@ struct JointFolder {
   private var held: (entries: [TreeEntry], size: Int)?
   private var isAtEnd = false
   private var isDamaged = false
+  /// The first lost page of those passed over since the last entry, to whose names the others may
+  /// come yet; nothing where none of them is lost.
+  private var lostFrom: Int?
 
   init(tree: TreeReference, trees: [Int]) {
     self.tree = tree
@@ -125,10 +139,12 @@ struct JointFolder {
     }
   }
 
-  private var pageDigest: Digest? {
+  private var pageDigest: Digest? { digest(ofPage: page) }
+
+  private func digest(ofPage number: Int) -> Digest? {
     switch folder?.blob {
-    case .table(let pages): page < pages.count ? pages[page].digest : nil
-    case .page: page == 0 ? tree.digest : nil
+    case .table(let pages): number < pages.count ? pages[number].digest : nil
+    case .page: number == 0 ? tree.digest : nil
     case nil: nil
     }
   }
@@ -156,8 +172,29 @@ struct JointFolder {
 
   mutating func hold(_ other: JointFolder) { held = other.held }
 
-  mutating func readPage(_ reader: RepositoryReader) throws(StoreError) {
-    if let folder { held = try reader.page(page, of: folder) }
+  /// Reads the next page, or passes it over where it is damaged.
+  mutating func readPage(
+    _ reader: RepositoryReader, _ lost: inout LostPages?
+  ) throws(StoreError) {
+    guard let folder else { return }
+    do throws(StoreError) {
+      held = try reader.page(page, of: folder)
+    } catch {
+      guard error.kind == .damaged, let names = folder.names(onPage: page) else { throw error }
+      if lost == nil { lost = LostPages(names, error) } else { lost?.add(names) }
+      lostFrom = lostFrom ?? page
+      passOver()
+    }
+  }
+
+  /// Whether a name that another folder has come to may be among those that cannot be read here. Pages
+  /// that all have were passed over as well.
+  func mayHave(_ name: ByteString, besides common: Set<Digest>?) -> Bool {
+    if isDamaged { return true }
+    guard let lostFrom, let number = folder?.page(for: name), number >= lostFrom, number < page,
+      let digest = digest(ofPage: number)
+    else { return false }
+    return common?.contains(digest) != true
   }
 
   /// The name of the entry in hand.
@@ -169,6 +206,8 @@ struct JointFolder {
   mutating func take() -> TreeEntry? {
     guard let held, entry < held.entries.count else { return nil }
     entry += 1
+    // It is behind them, and so are the others now.
+    lostFrom = nil
     return held.entries[entry - 1]
   }
 }
@@ -177,6 +216,8 @@ struct JointFolder {
 struct JointNames {
   let name: ByteString
   var entries: [JointEntry]
+  /// Trees that may have it, too.
+  var unknown: [Int] = []
 
   mutating func add(_ entry: TreeEntry, trees: [Int]) {
     if let same = entries.firstIndex(where: { $0.entry == entry }) {

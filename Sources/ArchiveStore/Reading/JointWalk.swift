@@ -2,9 +2,10 @@ public import SystemIO
 
 /// What a walk of several trees finds at a path.
 public enum JointFinding: Sendable {
-  /// What is there, each distinct entry once.
-  case entries([JointEntry])
-  /// The folder there cannot be read, or not to its end, in these trees.
+  /// What is there, each distinct entry once; of some trees it is not known whether they have the name,
+  /// as it may be in a part of the folder that cannot be read.
+  case entries([JointEntry], unknownIn: [Int])
+  /// The folder there, or a part of its entries, cannot be read in these trees.
   case damage(StoreError, trees: [Int])
 }
 
@@ -29,7 +30,7 @@ extension RepositoryReader {
     let walk = JointWalk(self, trees, differencesOnly: differencesOnly)
     guard let watch else { return try run(walk, body) }
     try run(walk) { path, found in
-      if case .entries(let entries) = found {
+      if case .entries(let entries, _) = found {
         return try watch.take(path, entries[0].entry.node) { try body(path, found) }
       }
       watch.counters.didFail()
@@ -40,7 +41,7 @@ extension RepositoryReader {
   private func run(_ start: JointWalk, _ body: JointWalk.Body) throws {
     var walk = start
     while let (path, found) = try walk.next(body) {
-      switch try body(path, .entries(found.entries)) {
+      switch try body(path, .entries(found.entries, unknownIn: found.unknown)) {
       case .stop: return
       case .skip: continue
       case .enter: if try !walk.enter(found, at: path, body) { return }
@@ -101,25 +102,23 @@ private struct JointWalk {
       do throws(StoreError) {
         try level.open(number, reader)
       } catch {
-        if try !tell(error, &level, number, body) { return false }
+        guard error.kind == .damaged else { throw error }
+        level.folders[number].giveUp()
+        if try !tell(error, level, number, body) { return false }
       }
     }
     level.findCommonPages()
-    for number in level.folders.indices where level.folders[number].isBetweenPages {
-      do throws(StoreError) {
-        try level.readOn(number, reader)
-      } catch {
-        if try !tell(error, &level, number, body) { return false }
+    for number in level.folders.indices {
+      while let lost = try level.readOn(number, reader) {
+        if try !tell(lost.error, level, number, body) { return false }
       }
     }
     return true
   }
 
   private func tell(
-    _ error: StoreError, _ level: inout JointLevel, _ number: Int, _ body: Body
+    _ error: StoreError, _ level: JointLevel, _ number: Int, _ body: Body
   ) throws -> Bool {
-    guard error.kind == .damaged else { throw error }
-    level.folders[number].giveUp()
     let finding = JointFinding.damage(error, trees: level.folders[number].trees)
     return try body(level.path, finding) != .stop
   }

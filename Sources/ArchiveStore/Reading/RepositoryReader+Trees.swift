@@ -10,17 +10,22 @@ extension RepositoryReader {
     return entries
   }
 
-  /// Gives the entries of a folder one by one, page by page.
-  public func forEachEntry(
-    of tree: TreeReference, _ body: (TreeEntry) throws -> Void
-  ) throws {
+  /// Gives the entries of a folder one by one, page by page, but for those on pages that are damaged;
+  /// false where there are such pages.
+  func forEachEntry(of tree: TreeReference, _ body: (TreeEntry) throws -> Void) throws -> Bool {
     let folder = try openFolder(tree)
-    for number in 0..<folder.pages {
-      for entry in try page(number, of: folder).entries { try body(entry) }
+    var (number, isWhole) = (0, true)
+    while true {
+      let part = try readOn(&number, in: folder)
+      if part.lost != nil { isWhole = false }
+      guard let page = part.page else { return isWhole }
+      for entry in page.entries { try body(entry) }
+      number += 1
     }
   }
 
-  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere.
+  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere. Of a folder only
+  /// the page is read that the name would be on.
   public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
     var found: TreeEntry?
@@ -61,8 +66,18 @@ extension RepositoryReader {
     func page(for name: ByteString) -> Int? {
       switch blob {
       case .page: 0
-      case .table(let pages): pages.firstIndex { !($0.last < name) }
+      case .table(let pages): Self.page(for: name, of: pages)
       }
+    }
+
+    private static func page(for name: ByteString, of pages: [TreePage]) -> Int? {
+      var range = 0..<pages.count
+      while !range.isEmpty {
+        let middle = (range.lowerBound + range.upperBound) / 2
+        let isBefore = pages[middle].last < name
+        range = isBefore ? middle + 1..<range.upperBound : range.lowerBound..<middle
+      }
+      return range.lowerBound < pages.count ? range.lowerBound : nil
     }
   }
 

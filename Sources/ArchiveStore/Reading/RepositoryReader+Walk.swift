@@ -13,8 +13,10 @@ public enum WalkStep: Sendable, Hashable {
 /// What a walk that goes past damage finds at a path.
 public enum WalkFinding: Sendable, Hashable {
   case entry(TreeEntry)
-  /// The folder there cannot be read, or not to its end.
+  /// The folder there cannot be read, or nothing more of it.
   case damage(StoreError)
+  /// A part of the folder's entries cannot be read; the walk goes on with the others.
+  case lost(LostNames, StoreError)
 }
 
 extension RepositoryReader {
@@ -36,14 +38,14 @@ extension RepositoryReader {
     try walkPastDamage(start) { path, finding in
       switch finding {
       case .entry(let entry): return try body(path, entry)
-      case .damage(let error): throw error
+      case .damage(let error), .lost(_, let error): throw error
       }
     }
   }
 
-  /// Walks as `walk(_:_:)` does, and past damage: where a folder cannot be read, that is told under
-  /// its path (the empty one for the tree itself) in place of what it holds, or of what remains of
-  /// it. The step given for damage is of no effect but for `stop`.
+  /// Walks as `walk(_:_:)` does, and past damage: where a folder cannot be read, or some of its pages
+  /// cannot, that is told under its path (the empty one for the tree itself) in place of what it
+  /// holds, or of the names on these pages. The step given for damage is of no effect but for `stop`.
   public func walkPastDamage(
     _ tree: TreeReference, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
@@ -57,7 +59,7 @@ extension RepositoryReader {
     }
   }
 
-  private func walkPastDamage(
+  func walkPastDamage(
     _ start: WalkStack<WalkLevel>, _ body: (ByteString, WalkFinding) throws -> WalkStep
   ) throws {
     var stack = start
@@ -76,7 +78,8 @@ extension RepositoryReader {
     }
   }
 
-  /// The next entry; of a folder that cannot be read on, the damage, once.
+  /// The next entry; of a folder that cannot be read on, the damage, once; and what is lost of one of
+  /// which other pages can be read.
   private func nextFinding(
     of stack: inout WalkStack<WalkLevel>
   ) throws(StoreError) -> (ByteString, WalkFinding)? {
@@ -84,9 +87,10 @@ extension RepositoryReader {
       if let (folder, entry) = stack.takeHeld() { return finding(entry, in: folder) }
       guard var level = stack.leave() else { return nil }
       do throws(StoreError) {
-        guard let entry = try next(&level) else { continue }
+        guard let found = try next(&level) else { continue }
         stack.add(level)
-        return finding(entry, in: level.path)
+        if case .entry(let entry) = found { return finding(entry, in: level.path) }
+        return (level.path, found)
       } catch {
         guard error.kind == .damaged else { throw error }
         return (level.path, .damage(error))
@@ -103,21 +107,34 @@ extension RepositoryReader {
     return (folder, .damage(.damaged(folder.description, reason)))
   }
 
-  /// The next entry of a folder, which is read if it is not held.
-  private func next(_ level: inout WalkLevel) throws(StoreError) -> TreeEntry? {
+  /// The next entry of a folder, which is read if it is not held, or what is lost before that.
+  private func next(_ level: inout WalkLevel) throws(StoreError) -> WalkFinding? {
     if level.folder == nil { level.folder = try openFolder(level.tree) }
     guard let folder = level.folder else { return nil }
     while level.page < folder.pages {
-      if level.held == nil { level.held = try page(level.page, of: folder) }
+      if level.held == nil, let lost = try readOn(&level, in: folder) {
+        return .lost(lost.names, lost.error)
+      }
       if let entries = level.held?.entries, level.entry < entries.count {
         level.entry += 1
-        return entries[level.entry - 1]
+        return .entry(entries[level.entry - 1])
       }
       level.page += 1
       level.entry = 0
       level.held = nil
     }
     return nil
+  }
+
+  /// Reads the page that a level is at, or the next one that can be read; gives what is lost before.
+  private func readOn(
+    _ level: inout WalkLevel, in folder: OpenFolder
+  ) throws(StoreError) -> LostPages? {
+    let part = try readOn(&level.page, in: folder)
+    level.held = part.page
+    // One that was read before may be damaged when it is read again.
+    if part.lost != nil { level.entry = 0 }
+    return part.lost
   }
 }
 

@@ -5,7 +5,7 @@ extension RepositoryReader {
   /// to it, and costs some 50 bytes of memory: so a small repository that names more paths than any
   /// disk holds is seen through without going through them.
   ///
-  /// Trees that are damaged, or lie deeper than trees may, count as empty.
+  /// Trees that are damaged, or lie deeper than trees may, count as empty, and so do such pages.
   public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
     var counts: [TreeReference: UInt64] = [:]
     var open = [try countedFolder(root)]
@@ -41,11 +41,13 @@ extension RepositoryReader {
     var level = CountedFolder(tree: tree)
     do {
       let folder = try openFolder(tree)
-      for number in 0..<folder.pages {
-        for entry in try page(number, of: folder).entries {
+      var number = 0
+      while let page = try readOn(&number, in: folder).page {
+        for entry in page.entries {
           level.paths.addClamping(1)
           if case .directory(let below) = entry.node { level.below.append(below) }
         }
+        number += 1
       }
     } catch {
       guard error.kind == .damaged else { throw error }

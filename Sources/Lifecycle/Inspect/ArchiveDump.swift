@@ -48,7 +48,7 @@ public struct ArchiveDump {
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .entry(let entry): try write(entry, as: path)
-      case .damage(let error): note(path.isEmpty ? "." : path, error)
+      case .damage(let error), .lost(_, let error): note(path.isEmpty ? "." : path, error)
       }
       return .enter
     }

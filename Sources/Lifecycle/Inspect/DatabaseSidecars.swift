@@ -4,16 +4,23 @@ public import SystemIO
 extension RepositoryReader {
   /// The write-ahead log and the rollback journal beside a file in a snapshot: a database without
   /// them lacks what was written last.
+  ///
+  /// - Parameter tell: gets those of which damage hides whether they are there.
   public func sidecars(
-    of path: ByteString, in snapshot: StoredSnapshot
+    of path: ByteString, in snapshot: StoredSnapshot, damaged tell: (PathRemark) -> Void
   ) throws -> [(path: ByteString, entry: TreeEntry)] {
     var found: [(path: ByteString, entry: TreeEntry)] = []
     for suffix in ["-wal", "-journal"] {
       let beside = ByteString(Array(path.bytes) + Array(suffix.utf8))
-      if let entry = try entry(at: beside, in: snapshot.snapshot.tree),
-        case .file(let content) = entry.node, content.size > 0
-      {
-        found.append((beside, entry))
+      do throws(StoreError) {
+        if let entry = try entry(at: beside, in: snapshot.snapshot.tree),
+          case .file(let content) = entry.node, content.size > 0
+        {
+          found.append((beside, entry))
+        }
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        tell(PathRemark(path: beside, remark: "it may be there: \(error.reason)"))
       }
     }
     return found

@@ -29,7 +29,13 @@ public struct MergedDump {
     self.content = content
     let folder = try SpoolFolder.open(cache: cache)
     var base = Base(size: content.size, pageSize: try Self.pageSize(of: content, from: reader))
-    let beside = try reader.sidecars(of: path, in: snapshot)
+    var lost: PathRemark?
+    let beside = try reader.sidecars(of: path, in: snapshot) { lost = lost ?? $0 }
+    if let lost {
+      throw StoreError(
+        .damaged, "merge", lost.path.description, lost.remark,
+        hint: "without '--merge-log' the database is written by itself")
+    }
     for member in [DatabaseMember.journal, .log] {
       let name = DatabaseUnit(path).name(of: member)
       guard let found = beside.first(where: { $0.path == name }),

@@ -4,7 +4,8 @@ public import SystemIO
 /// Compares two snapshots, or what one path names in both.
 ///
 /// What is below a folder that only one of them has is told, too. A folder of the same tree in both
-/// is not read, so the time goes by what differs.
+/// is not read, so the time goes by what differs. Of a name that one of them may have lost nothing is
+/// told: it would be called added or removed without being so.
 public struct SnapshotComparison {
   private let reader: RepositoryReader
   private let path: ByteString
@@ -39,7 +40,7 @@ public struct SnapshotComparison {
   /// What a comparison finds.
   public enum Finding: Sendable {
     case difference(SnapshotDifference)
-    /// The folder at a path cannot be read, or not to its end; what it holds is not compared.
+    /// The folder at a path, or a part of its entries, cannot be read; that is not compared.
     case damage(ByteString, StoreError)
   }
 
@@ -55,7 +56,8 @@ public struct SnapshotComparison {
       let path = path.appending(below)
       switch found {
       case .damage(let error, _): try body(.damage(path, error))
-      case .entries(let entries):
+      case .entries(_, let unknown) where !unknown.isEmpty: return .skip
+      case .entries(let entries, _):
         let (before, after) = (entries.of(tree: first), entries.of(tree: second))
         if let difference = difference(at: path, before, after) {
           try body(.difference(difference))

@@ -23,7 +23,7 @@ public struct SnapshotSearch {
   public enum Finding: Sendable {
     /// An entry, in all snapshots that have it at this path just so.
     case found(ByteString, TreeEntry, [StoredSnapshot])
-    /// A folder that cannot be read, or not to its end, in these snapshots.
+    /// A folder of which all, or a part of its entries, cannot be read in these snapshots.
     case damage(ByteString, StoreError, [StoredSnapshot])
   }
 
@@ -36,7 +36,7 @@ public struct SnapshotSearch {
       case .damage(let error, let trees):
         try body(.damage(path, error, trees.map { snapshots[$0] }))
         return .skip
-      case .entries(let entries):
+      case .entries(let entries, _):
         let (isMeant, step) = look(at: path, entries[0].entry.name, &way)
         for found in entries where isMeant {
           try body(.found(path, found.entry, found.trees.map { snapshots[$0] }))

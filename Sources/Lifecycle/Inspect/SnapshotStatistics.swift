@@ -5,7 +5,7 @@ public import SystemIO
 public struct SnapshotStatistics: Sendable {
   /// By owner, then class, both in the order of their bytes.
   public private(set) var rows: [Row] = []
-  /// How many folders cannot be read; what they hold is not counted.
+  /// How many folders, or parts of one, cannot be read; what they hold is not counted.
   public private(set) var damaged = 0
 
   /// What one owner has of one class.
@@ -27,7 +27,7 @@ public struct SnapshotStatistics: Sendable {
     try reader.walkPastDamage(stored.snapshot.tree) { path, finding in
       switch finding {
       case .entry(let entry): count.add(entry, at: path)
-      case .damage(let error):
+      case .damage(let error), .lost(_, let error):
         damaged += 1
         tell(PathRemark(path: path, remark: error.reason))
       }

@@ -22,7 +22,7 @@ public struct RestorePlan: Sendable {
   public internal(set) var blocked: [PathRemark] = []
   /// What the snapshot lacks, and what stays all the same.
   public internal(set) var spared: [PathRemark] = []
-  /// Folders that the repository no longer holds whole.
+  /// What of the tree cannot be read, by the folders: which entries that costs is not known.
   public internal(set) var damaged: [PathRemark] = []
 
   /// Links that lead to a container's new place, with what they led to.

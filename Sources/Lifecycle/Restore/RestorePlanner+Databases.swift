@@ -16,6 +16,8 @@ extension RestorePlanner {
     let there: Set<ByteString>?
     /// Files of the snapshot that cannot come, as something stands in their way.
     let blocked: Set<ByteString>
+    /// Names in the snapshot that cannot be read.
+    let lost: LostRuns
   }
 
   /// What there is of a database besides itself.
@@ -35,7 +37,7 @@ extension RestorePlanner {
       folder.files.map { (plan.tree.name($0), $0) }, uniquingKeysWith: { first, _ in first })
     let files = FolderFiles(
       folder: folder.number, entries: entries, there: namesThere(in: folder.number),
-      blocked: Set(folder.blocked))
+      blocked: Set(folder.blocked), lost: folder.lost)
     leaveCompanions(of: folder.blocked, files)
     leaveLoneCompanions(files)
     var seen: Set<Int> = []
@@ -54,12 +56,12 @@ extension RestorePlanner {
     let name = plan.tree.name(number)
     var entries = [name: number]
     var blocked: Set<ByteString> = []
+    var lost = LostRuns()
     for suffix in Self.companions {
-      let path = plan.request.path.followed(by: suffix)
-      guard let stored = try reader.entry(at: path, in: plan.snapshot.snapshot.tree),
-        stored.node.kind == .file
-      else { continue }
       let companion = name.followed(by: suffix)
+      guard let stored = try storedCompanion(suffix, named: companion, in: folder, &lost) else {
+        continue
+      }
       guard companion.count <= Int(UInt8.max),
         let added = try add(stored, named: companion, in: folder)
       else {
@@ -72,8 +74,27 @@ extension RestorePlanner {
       }
       entries[companion] = added
     }
-    let files = FolderFiles(folder: folder, entries: entries, there: nil, blocked: blocked)
+    let files = FolderFiles(
+      folder: folder, entries: entries, there: nil, blocked: blocked, lost: lost)
     settle(number, companions(of: name, files), files)
+  }
+
+  /// The log or the journal of the file that is asked for. Where damage hides whether there is one,
+  /// that is noted, and the file itself can be had all the same.
+  private mutating func storedCompanion(
+    _ suffix: [UInt8], named companion: ByteString, in folder: Int, _ lost: inout LostRuns
+  ) throws(StoreError) -> TreeEntry? {
+    let path = plan.request.path.followed(by: suffix)
+    do throws(StoreError) {
+      let stored = try reader.entry(at: path, in: plan.snapshot.snapshot.tree)
+      return stored?.node.kind == .file ? stored : nil
+    } catch {
+      guard error.kind == .damaged else { throw error }
+      lost.add(.one(companion))
+      let shown = plan.tree.path(folder, from: plan.place.shownDepth).appending(companion)
+      plan.damaged.append(PathRemark(path: shown, remark: "it may be there: \(error.reason)"))
+      return nil
+    }
   }
 
   /// The database in a folder that a log, a journal or an index there belongs to, where it stays. Of
@@ -113,11 +134,25 @@ extension RestorePlanner {
         isThere = false
         found.obstacle = "'\(sidecar)' beside it cannot be looked at: \(error.reason)"
       }
+      if entry == nil, files.lost.contains(sidecar), isThere || givesWay(name, for: suffix, files) {
+        found.obstacle = "'\(sidecar)' may be lost in the repository, and what is there of it stays"
+      }
       if isThere { found.present.append(sidecar) }
       // An index is no part of a database, though somebody stored a file of its name.
       if let entry, Self.companions.contains(suffix) { found.members.append(entry) }
     }
     return found
+  }
+
+  /// Whether a database that is there would be replaced by one that may lack its log or its journal.
+  private mutating func givesWay(
+    _ name: ByteString, for suffix: [UInt8], _ files: FolderFiles
+  ) -> Bool {
+    guard Self.companions.contains(suffix), let number = files.entries[name],
+      plan.tree.entries[number].action == .replace,
+      (try? isFile(name, in: files.folder)) ?? true
+    else { return false }
+    return mayBeDatabase(name, in: files.folder)
   }
 
   mutating func isFile(

@@ -5,7 +5,7 @@ extension RestorePlan {
   /// Plans a restore: walks what is asked for, and beside it what is in the target.
   ///
   /// - Throws: `LifecycleError` of the kind `usage` when the target holds something and the request
-  ///   does not say what becomes of it; `StoreError` when the path's own folder cannot be read.
+  ///   does not say what becomes of it; `StoreError` when nothing of the path's own folder can be read.
   public static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
@@ -52,7 +52,7 @@ struct RestorePlanner: ~Copyable {
   /// What goes with databases that come, so that it belongs to none that stays.
   var strays: Set<FolderChild> = []
   private var bound: PlanBound
-  private var damage: RemarkBound
+  var damage: RemarkBound
 
   /// A folder of the snapshot that is being gone through.
   struct OpenFolder {
@@ -61,6 +61,8 @@ struct RestorePlanner: ~Copyable {
     let pathLength: Int
     /// Names in the target that the snapshot has not named; nothing where none are to be removed.
     var unseen: Set<ByteString>?
+    /// Names in the snapshot that cannot be read.
+    var lost = LostRuns()
     /// What the request and the policy say of what is in it.
     var frame: RestoreFrame
     /// Whether it is only on the way to what comes back.
@@ -156,6 +158,9 @@ struct RestorePlanner: ~Copyable {
       case .damage(let error):
         if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
         noteDamage(path, error)
+        return .skip
+      case .lost(let names, let error):
+        noteDamage(path, error, names)
         return .skip
       case .entry(let entry):
         try bound.check(plan.tree, creating: plan.creates.entries, from: reader)
@@ -274,25 +279,15 @@ struct RestorePlanner: ~Copyable {
   }
 
   /// Leaves the folders whose paths are longer.
-  private mutating func leave(to pathLength: Int) {
+  mutating func leave(to pathLength: Int) {
     while let last = folders.last, last.pathLength > pathLength {
       // Before the deletions: the log of a database that stays does so, too.
       settleDatabases(in: last)
       if let unseen = last.unseen, !unseen.isEmpty {
-        planDeletions(unseen, in: last.number, isAsked: plan.request.deletes && last.frame.isInside)
+        planDeletions(unseen, in: last)
       }
       folders.removeLast()
       if last.isWay { settle(last) }
     }
-  }
-
-  /// What a damaged folder held is not known, so that nothing in it is removed.
-  private mutating func noteDamage(_ path: ByteString, _ error: StoreError) {
-    leave(to: path.count)
-    if let last = folders.indices.last, folders[last].pathLength == path.count {
-      folders[last].unseen = nil
-    }
-    damage.add(
-      PathRemark(path: path.isEmpty ? "." : path, remark: error.reason), to: &plan.damaged)
   }
 }

@@ -48,7 +48,7 @@ public struct DeviceRestoreOperation {
       JournalRecord(
         operation: "restore", time: plan.request.time, subjects: subjects,
         containers: plan.parts.map(\.path)), root: root)
-    var report = DeviceRestoreReport()
+    var report = DeviceRestoreReport(lost: plan.lost)
     do {
       report.saved = try save(leaving: room)
       try restoreParts(under: journal, &report)
@@ -158,12 +158,19 @@ extension LifecycleError {
 public struct DeviceRestoreReport: Sendable {
   /// What was done container by container.
   public internal(set) var parts: [(part: PlannedPart, report: RestoreReport)] = []
+  /// Containers of which nothing can be read, by their logical paths: they stayed as they were.
+  public let lost: [PathRemark]
   /// The snapshot of what was there.
   public internal(set) var saved: StoredSnapshot?
   /// The operation whose folder in the trash has what gave way; nothing where nothing did.
   public internal(set) var trash: String?
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0
+
+  init(lost: [PathRemark]) { self.lost = lost }
+
+  /// What the repository no longer holds whole, by logical paths.
+  public var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
   /// What the containers' reports say together.
   public func total(_ count: (RestoreReport) -> RestoreTotals) -> RestoreTotals {

@@ -12,6 +12,8 @@ public struct DeviceRestorePlan: Sendable {
   public internal(set) var leftGroups: [LeftGroup] = []
   /// Containers that stay as they are, each with the reason.
   public internal(set) var left: [PathRemark] = []
+  /// Containers of which nothing can be read, by their logical paths: they stay as they are.
+  public internal(set) var lost: [PathRemark] = []
   /// Apps whose data comes back and that are not installed, with the command that installs them,
   /// where the platform has one.
   public internal(set) var installCommands: [String] = []
@@ -38,6 +40,9 @@ public struct DeviceRestorePlan: Sendable {
   public func total(_ count: (RestorePlan) -> RestoreTotals) -> RestoreTotals {
     parts.reduce(into: RestoreTotals()) { $0.add(count($1.plan)) }
   }
+
+  /// What the repository no longer holds whole, by logical paths.
+  public var damaged: [PathRemark] { lost + remarks(\.damaged) }
 
   /// Remarks of all parts, by logical paths.
   public func remarks(_ list: (RestorePlan) -> [PathRemark]) -> [PathRemark] {

@@ -63,7 +63,11 @@ struct DeviceRestorePlanner {
     plan.present = scan(targets.map(\.1))
     let anchors = try anchors(held, targets.map(\.1), finder)
     for (item, target) in targets {
-      plan.parts.append(try part(item, target, anchors, plan.present))
+      do {
+        plan.parts.append(try part(item, target, anchors, plan.present))
+      } catch let error as StoreError where error.kind == .damaged && targets.count > 1 {
+        plan.lost.append(PathRemark(path: item.record.path, remark: error.reason))
+      }
     }
     plan.installCommands = FlatpakInstalls.commands(
       for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
@@ -85,11 +89,16 @@ struct DeviceRestorePlanner {
 
   // MARK: - What is asked for
 
-  /// The containers that the snapshot's tree really has.
+  /// The containers that the snapshot's tree really has, or may have: those to which the way is damaged
+  /// are told of where they are asked for.
   private func heldContainers() throws -> [ContainerRecord] {
     try snapshot.device.containers.filter { record in
-      guard let entry = try reader.entry(at: record.path, in: snapshot.tree) else { return false }
-      return entry.isFolder
+      do throws(StoreError) {
+        return try reader.entry(at: record.path, in: snapshot.tree)?.isFolder ?? false
+      } catch {
+        guard error.kind == .damaged else { throw error }
+        return true
+      }
     }.sorted { $0.path < $1.path }
   }
 
@@ -297,7 +306,8 @@ struct DeviceRestorePlanner {
         rules.kind, app: rules.app, group: rules.group, path: [Array(name.bytes)])
       guard classifier.verdicts(query).keep.restore == .regenerate else { return [:] }
       let path = item.record.path.appending(name)
-      if let entry = try reader.entry(at: path, in: snapshot.tree),
+      // Where it is lost it is made without what was stored.
+      if let entry = try? reader.entry(at: path, in: snapshot.tree),
         case .file(let content) = entry.node, content.size <= 1 << 20
       {
         stored = try? reader.bytes(of: content)

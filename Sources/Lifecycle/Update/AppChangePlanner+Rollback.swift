@@ -121,7 +121,7 @@ extension AppChangePlanner {
             + "(the data stays as it is), or '--data merge' (only what is missing or older comes back)"
         ))
     }
-    let blocked = plan.restore.map { $0.remarks(\.damaged) + $0.remarks(\.blocked) } ?? []
+    let blocked = plan.restore.map { $0.damaged + $0.remarks(\.blocked) } ?? []
     for remark in blocked {
       plan.refusals.append(
         Refusal(.place, "'\(remark.path)' cannot be brought back: \(remark.remark)"))

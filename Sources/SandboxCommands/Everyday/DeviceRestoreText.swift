@@ -19,7 +19,7 @@ struct DeviceRestoreText {
       for path in part.deletedPaths { try console.result("delete   \(path)") }
       for path in part.displacedPaths { try console.result("move     \(path)") }
     }
-    tellRemarks(damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), console)
+    tellRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
     tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
     for process in plan.runningProcesses() {
       let end =
@@ -37,7 +37,7 @@ struct DeviceRestoreText {
 
   /// Says what was done, and what was not.
   func tell(_ report: DeviceRestoreReport, _ console: Console, quiet: Bool) throws {
-    tellRemarks(damaged: report.remarks(\.damaged), failed: report.remarks(\.failed), console)
+    tellRemarks(damaged: report.damaged, failed: report.remarks(\.failed), console)
     if quiet { return }
     if let saved = report.saved {
       let id = saved.id.hex.prefix(8)

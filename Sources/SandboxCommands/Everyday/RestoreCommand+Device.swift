@@ -49,7 +49,7 @@ extension RestoreCommand {
       try output.json
         ? console.result(plan.json(needs)) : DeviceRestoreText(plan).tell(console, needs)
       return Self.status(
-        damaged: plan.remarks(\.damaged), failed: plan.remarks(\.blocked), needs)
+        damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
     try console.pass(hindered) { $0.refusal(of: plan) }
     return try carryOut(plan, repository, reader, console)
@@ -73,7 +73,7 @@ extension RestoreCommand {
     } else {
       try DeviceRestoreText(plan).tell(report, console, quiet: output.quiet)
     }
-    return Self.status(damaged: report.remarks(\.damaged), failed: report.remarks(\.failed))
+    return Self.status(damaged: report.damaged, failed: report.remarks(\.failed))
   }
 
   // MARK: - The device

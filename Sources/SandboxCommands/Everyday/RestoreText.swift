@@ -26,7 +26,7 @@ extension RestoreReport {
   func tell(_ plan: RestorePlan, _ console: Console, quiet: Bool) throws {
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in failed { console.warning("not restored: \(remark.path): \(remark.remark)") }
-    tellLosses(console)
+    tellLosses(plan, console)
     if quiet { return }
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
     for remark in displaced { console.note("renamed: \(remark.path): \(remark.remark)") }
@@ -43,11 +43,15 @@ extension RestoreReport {
     }
   }
 
-  private func tellLosses(_ console: Console) {
+  private func tellLosses(_ plan: RestorePlan, _ console: Console) {
     if !damaged.isEmpty {
+      // Of what a part of the tree held neither names nor number are known.
+      let (entries, parts) = (damaged.count - plan.damaged.count, plan.damaged.count)
+      var lost = entries > 0 ? [Sizes.count(entries, "entry", plural: "entries")] : []
+      if parts > 0 { lost.append("what \(Sizes.count(parts, "part")) of the snapshot's tree held") }
       console.warning(
-        "\(Sizes.count(damaged.count, "entry", plural: "entries")) could not be restored, because "
-          + "the repository is damaged; all others were")
+        "\(lost.joined(separator: " and ")) could not be restored, because the repository is "
+          + "damaged; all \(parts > 0 ? "else was" : "others were")")
     }
     if !failed.isEmpty {
       console.warning("\(Sizes.count(failed.count, "remark")) on what was not restored as stored")

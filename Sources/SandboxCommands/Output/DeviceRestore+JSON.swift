@@ -37,7 +37,7 @@ extension DeviceRestorePlan {
           "replaced", .array(parts.flatMap(\.replacedPaths).map { .object(JSON.path($0)) })),
         JSON.Member(
           "deleted", .array(parts.flatMap(\.deletedPaths).map { .object(JSON.path($0)) })),
-        JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
         JSON.Member("failed", .array(remarks(\.blocked).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
         JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),
@@ -63,7 +63,7 @@ extension DeviceRestoreReport {
         JSON.Member("restored", total(\.restored).json),
         JSON.Member("left_entries", total(\.left).json),
         JSON.Member("deleted", total(\.deleted).json),
-        JSON.Member("damaged", .array(remarks(\.damaged).map(\.json))),
+        JSON.Member("damaged", .array(damaged.map(\.json))),
         JSON.Member("failed", .array(remarks(\.failed).map(\.json))),
         JSON.Member("not_deleted", .array(remarks(\.spared).map(\.json))),
         JSON.Member("displaced", .array(remarks(\.displaced).map(\.json))),

@@ -80,17 +80,22 @@ struct DumpCommand: SandboxCommand {
         "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a folder",
         hint: "name the database itself")
     case .single(let entry) where !tar:
-      try tellOfLogs(top, stored, reader, console)
+      let isWhole = try tellOfLogs(top, stored, reader, console)
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
-      return .done
+      return isWhole ? .done : .damaged
     case .single(let entry):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
-      let others = try reader.sidecars(of: top, in: stored)
+      var isWhole = true
+      let others = try reader.sidecars(of: top, in: stored) { remark in
+        isWhole = false
+        leftOut(.damaged, remark)
+      }
       for (path, entry) in [(top, entry)] + others {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
       }
-      return try finish(dump, console)
+      let status = try finish(dump, console)
+      return isWhole ? status : .damaged
     case .folder(let tree, _):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
@@ -113,14 +118,21 @@ struct DumpCommand: SandboxCommand {
       hint: "'--tar' writes it as an archive")
   }
 
+  /// Names the logs beside a file; false where damage hides whether there are any.
   private func tellOfLogs(
     _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader, _ console: Console
-  ) throws {
-    if quiet { return }
-    for (log, _) in try reader.sidecars(of: path, in: stored) {
+  ) throws -> Bool {
+    if quiet { return true }
+    var isWhole = true
+    let logs = try reader.sidecars(of: path, in: stored) { remark in
+      isWhole = false
+      tell(.damaged, remark, console)
+    }
+    for (log, _) in logs {
       console.note(
         "the database's log '\(log)' is not in this: '--tar' writes both, '--merge-log' one file")
     }
+    return isWhole
   }
 
   private func tellOfUnused(_ logs: [ByteString], _ console: Console) {

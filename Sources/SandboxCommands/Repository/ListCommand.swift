@@ -65,7 +65,7 @@ struct ListCommand: SandboxCommand {
         let path = top.appending(path)
         switch finding {
         case .entry(let entry): try show(entry, path)
-        case .damage(let error):
+        case .damage(let error), .lost(_, let error):
           damaged += 1
           console.warning("damaged: \(path.isEmpty ? "." : path): \(error.reason)")
         }

@@ -1,0 +1,253 @@
+import Codecs
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A folder of several pages in a repository that has lost one of them, or their table: all commands
+/// give what is on the others, as recover.py does, and end with 13.
+@Suite struct LostPagesTests {
+  private typealias Entry = (name: [UInt8], entry: [UInt8])
+
+  private static func file(_ name: String, _ text: String = "") -> Entry {
+    (Array(name.utf8), ForgedEntry.file(Array(name.utf8), Array(text.utf8)))
+  }
+
+  /// Three pages of four entries; the third of each is a folder with a file.
+  private static func pages(_ below: Digest) -> [[Entry]] {
+    ["a", "b", "c"].map { page in
+      (0..<4).map { number in
+        let name = "\(page)\(number)"
+        if number != 2 { return file(name) }
+        return (Array(name.utf8), ForgedEntry.folder(Array(name.utf8), below))
+      }
+    }
+  }
+
+  private static let all = ["a", "b", "c"].flatMap { page in (0..<4).map { "\(page)\($0)" } }
+
+  /// The names that are left without a page; without the table there is none.
+  private static func left(without page: Int) -> [ByteString] {
+    if page == 3 { return [] }
+    return all.enumerated().filter { $0.offset / 4 != page }.map { ByteString($0.element) }
+  }
+
+  /// A root with a file and the folder `many` without a page, 3 being the table.
+  private static func addRoot(_ forged: inout ForgedRepository, without page: Int) -> Digest {
+    let below = forged.addTree([file("in").entry])
+    var many = Blake2b.hash(Array("a table that is not there".utf8))
+    if page != 3 { many = forged.addPages(pages(below), lost: [page]) }
+    return forged.addTree([file("good").entry, ForgedEntry.folder(Array("many".utf8), many)])
+  }
+
+  private static func rig(without page: Int) throws -> Hostile {
+    try Hostile { addRoot(&$0, without: page) }
+  }
+
+  private static let ranges = ["up to 'a3'", "after 'a3' up to 'b3'", "after 'b3' up to 'c3'"]
+
+  @Test(arguments: 0...3) func whatIsOnTheOthersIsRestored(page: Int) throws {
+    let rig = try Self.rig(without: page)
+    let ours = try rig.ours("restore latest --to ours")
+    let theirs = try rig.theirs("repo restore latest --to theirs")
+    #expect(ours.code == 13 && theirs.code == 13, "\(ours.errors) \(theirs.errors)")
+    #expect(try rig.cli.names(in: "ours/many") == Self.left(without: page))
+    let listing = try OddTree.listing(rig.cli.folder, "ours")
+    #expect(try OddTree.listing(rig.cli.folder, "theirs") == listing)
+    #expect(listing["many/a2/in"] != nil || page == 0 || page == 3)
+    let part = "a part of the folder's entries is lost, the names "
+    let told = "damaged: many: " + (page < 3 ? part + Self.ranges[page] : "")
+    #expect(ours.errors.contains(told), "\(ours.errors)")
+    #expect(ours.errors.contains("what 1 part of the snapshot's tree held could not be restored"))
+    // The folder itself can be asked for as long as there is a table.
+    let alone = try rig.ours("restore latest:many --to part")
+    #expect(alone.code == 13, "\(alone.errors)")
+    #expect(try rig.cli.isThere("part") == (page < 3))
+    if page < 3 { #expect(try rig.cli.names(in: "part") == Self.left(without: page)) }
+  }
+
+  /// Any name that is there may be one of those that are lost.
+  @Test(arguments: 0...3) func nothingIsDeletedInTheFolder(page: Int) throws {
+    let rig = try Self.rig(without: page)
+    let extras = ["many/a-extra", "many/b-extra", "many/z-extra", "many/zz/deep"]
+    for name in Self.all where !name.hasSuffix("2") {
+      try rig.cli.folder.write("mine", at: ByteString("into/many/\(name)"))
+    }
+    for path in extras + ["extra", "many/a2/extra", "many/c2/extra"] {
+      try rig.cli.folder.write("mine", at: ByteString("into/\(path)"))
+    }
+    let line = "restore latest --to into --overwrite if-changed --delete"
+    let plan = try rig.ours(line + " --dry-run")
+    #expect(plan.code == 13 && !plan.output.contains("delete   many/z"), "\(plan.output)")
+    let outcome = try rig.ours(line)
+    #expect(outcome.code == 13, "\(outcome.errors)")
+    #expect(
+      outcome.errors.contains("not removed: many: not all names that the snapshot has in it"))
+    let names = try rig.cli.names(in: "into/many")
+    let wanted = Set(Self.all + ["a-extra", "b-extra", "z-extra", "zz"])
+    let made = Set(["a2", "b2", "c2"].filter { Self.left(without: page).contains(ByteString($0)) })
+    #expect(Set(names.map(\.description)) == wanted.subtracting(["b2"]).union(made))
+    #expect(try rig.cli.names(in: "into/many/zz") == ["deep"])
+    // Of folders whose names are all known what the snapshot lacks goes.
+    #expect(try !rig.cli.isThere("into/extra"))
+    let isKnown = Self.left(without: page).contains("a2")
+    #expect(try rig.cli.names(in: "into/many/a2").contains("extra") == !isKnown)
+    // What is known is restored.
+    let isRestored = Self.left(without: page).contains("c0")
+    #expect(try rig.cli.folder.read("into/many/c0").isEmpty == isRestored)
+  }
+
+  @Test(arguments: 0...2) func theOtherCommandsGoOn(page: Int) throws {
+    let rig = try Self.rig(without: page)
+    let left = Self.left(without: page)
+    let list = try rig.ours("ls latest --recursive --json")
+    let paths = try list.output.split(separator: "\n").compactMap {
+      try CommandLine.object($0).path()
+    }
+    let below = left.flatMap { name in
+      name.bytes.last == UInt8(ascii: "2") ? [name, name.appending("in")] : [name]
+    }
+    #expect(list.code == 13 && paths == ["good", "many"] + below.map { ByteString("many/\($0)") })
+    let found = try rig.ours("find ?0 --json")
+    #expect(found.code == 13 && found.output.split(separator: "\n").count == 2, "\(found.output)")
+    let dump = try rig.cli.run("dump latest:many --repo repo")
+    try rig.cli.folder.write(dump.standardOutput, at: "many.tar")
+    let members = try Program.run("tar", ["-tf", "many.tar"], in: rig.cli.folder.url).output
+    #expect(dump.code == 13 && members.split(separator: "\n").count == below.count, "\(members)")
+    let stats = try rig.ours("stats latest --json")
+    #expect(stats.code == 13)
+    let check = try rig.ours("check")
+    #expect(check.code == 13)
+    for told in [list.errors, found.errors, dump.errors, stats.errors, check.output] {
+      #expect(told.contains("the names \(Self.ranges[page]): "), "\(told)")
+    }
+    // A path is in doubt where it would be on the page, and nowhere else.
+    for name in Self.all {
+      let code = try rig.ours("ls latest:many/\(name)").code
+      #expect(code == (left.contains(ByteString(name)) ? 0 : 13), "\(name)")
+    }
+  }
+
+  /// What only one of two snapshots is known to have is no difference where the other may have lost it.
+  @Test(arguments: 0...3) func whatMayBeLostIsNoDifference(page: Int) throws {
+    var forged = ForgedRepository()
+    forged.addSnapshot(Self.addRoot(&forged, without: page))
+    let below = forged.addTree([Self.file("in").entry])
+    var pages = Self.pages(below)
+    pages[0].insert(Self.file("a01"), at: 1)
+    pages[1].removeFirst()
+    pages[2][3] = Self.file("c3", "other")
+    forged.add(Array("other".utf8), kind: 0)
+    let many = forged.addPages(pages)
+    forged.addSnapshot(
+      forged.addTree([Self.file("good").entry, ForgedEntry.folder(Array("many".utf8), many)]))
+    let rig = try Hostile(forged)
+    for (line, added) in [("latest~1 latest", "+"), ("latest latest~1", "-")] {
+      let diff = try rig.ours("diff \(line) --json")
+      let told = try diff.output.split(separator: "\n").dropLast().compactMap {
+        try CommandLine.object($0).path()
+      }
+      let wanted: [ByteString] = ["many/a01", "many/b0", "many/c3"]
+      let known = page == 3 ? [] : wanted.enumerated().filter { $0.offset != page }.map(\.element)
+      #expect(diff.code == 13 && told == known, "\(added) \(diff.output)")
+    }
+  }
+
+  // MARK: - Databases
+
+  /// A database whose log would be on the lost page.
+  private static func database() throws -> Hostile {
+    let text = "SQLite format 3\u{0} old"
+    return try Hostile { forged in
+      forged.add(Array(text.utf8), kind: 0)
+      return forged.addPages(
+        [[file("db", text)], [file("db-wal", "log of old")], [file("other")]], lost: [1])
+    }
+  }
+
+  /// What is there of it stays, and is neither mixed with what comes nor removed.
+  @Test func aDatabaseThatMayHaveLostItsLogDoesNotGiveWay() throws {
+    let texts: [[ByteString: String]] = [
+      ["db": "SQLite format 3\u{0} newer"], ["db": "SQLite format 3\u{0} newer", "db-wal": "log"],
+      ["db-wal": "log"],
+    ]
+    for (number, files) in texts.enumerated() {
+      for what in ["latest", "latest:db"] {
+        let rig = try Self.database()
+        for (name, text) in files {
+          try rig.cli.folder.write(text, at: ByteString("into").appending(name))
+        }
+        let target = what == "latest" ? "into --delete" : "into/db"
+        let outcome = try rig.ours("restore \(what) --to \(target) --overwrite if-changed")
+        #expect(outcome.code == 13, "\(number) \(outcome.errors)")
+        let said = "not restored: db: 'db-wal' may be lost in the repository"
+        #expect(outcome.errors.contains(said), "\(number) \(outcome.errors)")
+        let names = try rig.cli.names(in: "into").filter { $0 != "other" }
+        #expect(names == files.keys.sorted(), "\(number) \(what)")
+        for (name, text) in files {
+          let bytes = try rig.cli.folder.read(ByteString("into").appending(name))
+          #expect(bytes == Array(text.utf8), "\(number) \(name)")
+        }
+      }
+    }
+  }
+
+  /// Where nothing of it is there it comes, as it is all that can be had.
+  @Test func whereNothingIsThereItComes() throws {
+    let rig = try Self.database()
+    let text = Array("SQLite format 3\u{0} old".utf8)
+    for (what, place) in [("latest", "all/db"), ("latest:db", "one")] {
+      let outcome = try rig.ours("restore \(what) --to \(place.split(separator: "/")[0])")
+      #expect(outcome.code == 13 && outcome.errors.contains("damaged: "), "\(outcome.errors)")
+      #expect(try rig.cli.folder.read(ByteString(place)) == text)
+    }
+    let dump = try rig.cli.run("dump latest:db --repo repo")
+    #expect(dump.code == 13 && dump.standardOutput == text)
+    #expect(dump.errors.contains("damaged: db-wal: it may be there: "), "\(dump.errors)")
+    let archive = try rig.cli.run("dump latest:db --tar --repo repo")
+    #expect(archive.code == 13 && archive.standardOutput.count >= 1024, "\(archive.errors)")
+  }
+
+  // MARK: - Devices
+
+  /// Containers whose trees are lost stay as they are; the others come back.
+  @Test func theOtherContainersComeBack() throws {
+    let rig = try DeviceRestoreRig()
+    let first = try rig.cli.packs()
+    let data = try rig.place(ByteString("apps/\(DeviceRestoreRig.notebook)/data"), of: "device")
+    let relative = ByteString(data.bytes.dropFirst(rig.cli.folder.path.count + 1))
+    let inner = relative.appending("Documents/new.txt")
+    try rig.cli.folder.write("new", at: inner)
+    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    for pack in first where try DamageTests.holdsTrees(pack) { try rig.cli.flip(byte: 0, of: pack) }
+    try Folder.open(path: data.appending("Documents")).remove("new.txt")
+    let outcome = try rig.cli.run("restore latest --in-place --no-snapshot --json --repo repo")
+    #expect(outcome.code == 13, "\(outcome.errors)")
+    #expect(try rig.cli.folder.read(inner) == Array("new".utf8))
+    let report = try CommandLine.object(outcome.output)
+    let damaged = try #require(report["damaged"] as? [[String: Any]])
+    let others = damaged.compactMap { $0.path() }.filter {
+      !$0.description.contains(DeviceRestoreRig.notebook)
+    }
+    #expect(others.count > 5, "\(damaged)")
+  }
+
+  // MARK: - recover.py
+
+  /// Of a blob that lies in a frame that cannot be decoded recover.py does not say that nothing names
+  /// it.
+  @Test func recoverSaysWhatIsTrueOfABlob() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("one", at: "tree/one")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for pack in try cli.packs() { try cli.flip(byte: 0, of: pack) }
+    let check = try Recover.run(cli, ["repo", "verify", "--read-data"])
+    #expect(check.code == 13 && check.errors.contains("of kind tree is in no sound pack"))
+    #expect(!check.errors.contains("is in no index"), "\(check.errors)")
+    let rig = try Self.rig(without: 3)
+    let lost = try rig.theirs("repo verify --read-data")
+    #expect(lost.code == 13, "\(lost.errors)")
+    #expect(lost.errors.contains("of kind tree is in no index"), "\(lost.errors)")
+  }
+}

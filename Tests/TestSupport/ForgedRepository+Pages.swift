@@ -1,0 +1,25 @@
+public import Codecs
+
+extension ForgedRepository {
+  /// Adds a folder of several pages, each of named entries; of those that are lost the table tells, and
+  /// nothing else.
+  public mutating func addPages(
+    _ pages: [[(name: [UInt8], entry: [UInt8])]], lost: Set<Int> = []
+  ) -> Digest {
+    var encoder = CBOREncoder()
+    encoder.beginMap()
+    encoder.key(1)
+    encoder.beginArray(count: pages.count)
+    for (number, page) in pages.enumerated() {
+      var nowhere = ForgedRepository()
+      let entries = page.map(\.entry)
+      encoder.beginArray(count: 2)
+      encoder.bytes(page.last?.name ?? [])
+      encoder.digest(lost.contains(number) ? nowhere.addTree(entries) : addTree(entries))
+      encoder.endArray()
+    }
+    encoder.endArray()
+    encoder.endMap()
+    return add(encoder.finish(), kind: 1)
+  }
+}
