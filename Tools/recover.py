@@ -707,7 +707,7 @@ class Blobs:
 
     def read(self, kind, digest, length=None):
         """A blob's bytes; the frames around it are kept for its neighbours."""
-        trouble = Refused("blob %s of kind %s is in no index" % (digest.hex(), KINDS[kind]))
+        trouble = None
         for table, place in self.places(kind, digest):
             if length is not None and place.length != length:
                 trouble = Refused("blob %s has %d bytes, not %d"
@@ -721,7 +721,17 @@ class Blobs:
                                   % (table.pack_id(place.pack), place.frame, digest.hex()))
             except Refused as found:
                 trouble = Refused("pack %s: %s" % (table.pack_id(place.pack), found))
-        raise trouble
+        raise trouble or self.lack(kind, digest, length)
+
+    def lack(self, kind, digest, length=None):
+        """Why a blob has no place: nothing names it, or not so, or what is named is damaged."""
+        what = "blob %s of kind %s" % (digest.hex(), KINDS[kind])
+        lengths = [place.length for table in self.tables for place in table.find(kind, digest)]
+        if not lengths:
+            return Refused("%s is in no index" % what)
+        if length is not None and length not in lengths:
+            return Refused("%s has %d bytes, not %d" % (what, lengths[0], length))
+        return Refused("%s is in no sound pack" % what)
 
     def frame(self, table, place):
         pack_id = table.pack_id(place.pack)
@@ -1602,7 +1612,7 @@ class Restore:
     def plan_piece(self, file, offset, length, digest):
         found = next(self.trees.blobs.places(DATA, digest, length), None)
         if found is None:
-            raise Refused("blob %s of %d bytes is in no index" % (digest.hex(), length))
+            raise self.trees.blobs.lack(DATA, digest, length)
         self.jobs.append(Job(found[0], found[1], digest, offset, file))
         file.waiting += 1
 
@@ -1840,7 +1850,7 @@ class Survey:
 
     def find(self, digest, length):
         if digest is not None and next(self.trees.blobs.places(DATA, digest, length), None) is None:
-            raise Refused("blob %s of %d bytes is in no sound pack" % (digest.hex(), length))
+            raise self.trees.blobs.lack(DATA, digest, length)
 
     def report(self, snapshot, stack, name, trouble):
         path = b"/".join(filter(None, [state[1] for state in stack] + [name]))
