@@ -103,7 +103,7 @@ import Testing
   }
 
   /// A damaged byte in the trees of a large folder costs the names on a page of it: what is beside them
-  /// comes back, just as by recover.py.
+  /// comes back, and no less than by recover.py, which wants frames whole.
   @Test func aDamagedPageCostsTheNamesOnIt() throws {
     let cli = try CommandLine(inMemory: true)
     for number in 0..<12_000 { try cli.folder.write([], at: ByteString("tree/name \(number)")) }
@@ -113,7 +113,7 @@ import Testing
     let pack = try #require(try cli.packs().first { try Self.holdsTrees($0) })
     let size = try Data(contentsOf: URL(fileURLWithPath: pack)).count
     var counts: Set<Int> = []
-    for percent in [5, 50, 90] {
+    for percent in [5, 30, 50] {
       let place = UInt64(size * percent / 100)
       try cli.flip(byte: place, of: pack)
       let ours = try cli.run("restore latest:folders/tree --to ours --repo repo")
@@ -122,7 +122,8 @@ import Testing
       let theirs = try Recover.run(cli, line)
       #expect(theirs.code == 13, "\(theirs.errors)")
       let back = try cli.names(in: "ours")
-      #expect(try cli.names(in: "theirs") == back, "\(percent): \(ours.errors) \(theirs.errors)")
+      let wanted = try cli.names(in: "theirs")
+      #expect(wanted.count > 1000 && Set(wanted).isSubset(of: back), "\(percent): \(ours.errors)")
       #expect(back.count > 1000 && back.count < 12_000)
       counts.insert(back.count)
       for name in ["ours", "theirs"] { try cli.folder.folder.removeTree(ByteString(name)) }
