@@ -92,6 +92,7 @@ import Testing
     #expect(outcome.code == 0 && outcome.output.isEmpty, "\(outcome.errors)")
     #expect(try snapshots(of: "stick").map { $0["tags"] as? [String] } == [["stick"]])
     #expect(try snapshots().isEmpty)
+    #expect(try cli.succeed("dump latest:folders/tree/kept --profile usb") == "kept")
     let unknown = try cli.run(Self.backup + " --profile ubs")
     #expect(unknown.code == 2)
     #expect(unknown.errors.contains("there is no profile 'ubs'"))

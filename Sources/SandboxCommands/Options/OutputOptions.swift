@@ -8,10 +8,13 @@ struct OutputOptions: ParsableArguments {
   @Flag(name: .shortAndLong, help: "Leave out notes and summaries; results stay.")
   var quiet = false
 
-  @Option(
-    help: ArgumentHelp(
-      "Take this profile's options from the configuration file.", valueName: "name"))
+  @Option(help: Self.profileHelp)
   var profile: String?
+
+  /// What the help says of `--profile`, also where a command has no other of these options.
+  static var profileHelp: ArgumentHelp {
+    ArgumentHelp("Take this profile's options from the configuration file.", valueName: "name")
+  }
 }
 
 /// A request that does not make sense as it is: exit status 2.

@@ -47,6 +47,10 @@ struct DumpCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Say nothing of logs and of what an archive cannot hold.")
   var quiet = false
 
+  // `ConfiguredCommandLine` takes it from the words.
+  @Option(help: OutputOptions.profileHelp)
+  var profile: String?
+
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ReadingOptions
 
