@@ -12,7 +12,7 @@ public enum SandboxctlProgram {
   public static func runAndExit() -> Never {
     Host.returnLargeBlocks()
     tellOfLostCopies()
-    let status = SandboxctlCommand.execute(Array(CommandLine.arguments.dropFirst()))
+    let status = SandboxctlCommand.execute(Host.arguments.map(\.argument))
     SandboxctlCommand.exit(withError: ExitCode(status.rawValue))
   }
 }
@@ -70,7 +70,10 @@ extension SandboxctlCommand {
       if exitCode(for: error) != .success, let mistake = line.mistake() { throw mistake }
       return try answer(error, line.given, console)
     }
-    if let command = command as? any SandboxCommand { return try command.run(console) }
+    if let command = command as? any SandboxCommand {
+      try WordChecks.requireText(command, line.words)
+      return try command.run(console)
+    }
     do {
       try command.run()
     } catch {

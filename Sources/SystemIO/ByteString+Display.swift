@@ -32,7 +32,9 @@ extension ByteString: CustomStringConvertible {
     (0x20...0x7e).contains(byte) && byte != UInt8(ascii: "\\")
   }
 
-  private static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
+  /// The scalar that bytes begin with and how many of them it takes; nil where they do not begin with
+  /// UTF-8, and where there are none.
+  public static func firstScalar(of bytes: ArraySlice<UInt8>) -> (Unicode.Scalar, Int)? {
     guard let first = bytes.first else { return nil }
     if first < 0x80 { return (Unicode.Scalar(first), 1) }
     let length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2

@@ -255,5 +255,7 @@ import Testing
     #expect(try digest(same.replacing("match: a", with: "match: b")) != one)
     #expect(try digest(same, [.exclude("a")]) != one)
     #expect(try digest(same, [.exclude("a")]) != digest(same, [.include("a")]))
+    let byte = PatternText([0xff], shown: "\\xff")
+    #expect(try digest(same, [.exclude(byte)]) != digest(same, [.exclude("\\xff")]))
   }
 }

@@ -118,6 +118,12 @@ import Testing
     #expect(try pattern(outer).includes(pattern(inner)) == includes)
   }
 
+  @Test func aPatternMayBeOfAnyBytes() throws {
+    let pattern = try Pattern(parsing: PatternText([0x2a, 0xff], shown: "*\\xff"))
+    #expect(pattern.matches([[0x61, 0xff]]) && !pattern.matches([[0x61, 0xfe]]))
+    #expect(pattern.text == "*\\xff")
+  }
+
   private func pattern(_ text: String) throws -> Pattern { try Pattern(parsing: text) }
 
   private func components(_ path: String) -> [[UInt8]] {

@@ -29,6 +29,10 @@ import Testing
     #expect("\(Host.processors)\n" == (try Program.run("nproc").output))
   }
 
+  @Test func arguments() {
+    #expect(Host.arguments.map(\.utf8) == ProcessInfo.processInfo.arguments.dropFirst().map { $0 })
+  }
+
   @Test func environmentAndWorkingFolder() {
     #expect(Host.environment("PATH")?.utf8 == ProcessInfo.processInfo.environment["PATH"])
     #expect(Host.environment("SANDBOXCTL_NO_SUCH_VARIABLE") == nil)

@@ -48,7 +48,8 @@ extension BackupOperation {
   private func appRecords() -> [AppRecord] {
     let apps = plan.device.apps.filter { app in
       guard case .apps(let wanted) = request.scope else { return true }
-      return app.identifier.bytes.utf8.map { wanted.contains($0) } ?? false
+      return wanted.contains(app.identifier.description)
+        || app.identifier.bytes.utf8.map { wanted.contains($0) } ?? false
     }
     return apps.map { app in
       var record = AppRecord(

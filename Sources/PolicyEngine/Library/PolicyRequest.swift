@@ -27,9 +27,9 @@ public struct PolicyRequest: Sendable, Hashable {
 /// every file.
 public enum CommandLinePattern: Sendable, Hashable {
   /// `--exclude`: what the pattern names and all below is never backed up.
-  case exclude(String)
+  case exclude(PatternText)
   /// `--include`: what the pattern names and all below is always backed up, and restored.
-  case include(String)
+  case include(PatternText)
   /// `--exclude-larger-than`: files of more bytes are never backed up.
   case excludeLargerThan(Int64)
 
@@ -41,8 +41,8 @@ public enum CommandLinePattern: Sendable, Hashable {
     }
   }
 
-  /// The pattern, as it is written.
-  var text: String {
+  /// The pattern.
+  var text: PatternText {
     switch self {
     case .exclude(let text), .include(let text): text
     case .excludeLargerThan: "**"
@@ -52,7 +52,8 @@ public enum CommandLinePattern: Sendable, Hashable {
   /// What sets it apart from others, for the digest.
   var content: [String] {
     if case .excludeLargerThan(let size) = self { return [option, String(size)] }
-    return [option, text]
+    // What stands for bytes may be the text of another pattern.
+    return [option + (text.isUTF8 ? "" : "-bytes"), text.shown]
   }
 
   private var settings: Settings {
@@ -82,7 +83,7 @@ public enum CommandLinePattern: Sendable, Hashable {
       let place = PolicyLocation(file: option, line: number, column: error.offset + 1)
       throw PolicyIssueError(
         issue: PolicyIssue(
-          .pattern, at: place, "\(error.problem) in '\(text)'", expected: error.expected))
+          .pattern, at: place, "\(error.problem) in '\(text.shown)'", expected: error.expected))
     }
   }
 }

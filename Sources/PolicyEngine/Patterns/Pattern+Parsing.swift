@@ -3,12 +3,19 @@ extension Pattern {
   ///
   /// - Throws: What is wrong with it, and where.
   public init(parsing text: String, ignoringCase: Bool = false) throws(PatternError) {
-    guard !text.isEmpty else {
+    try self.init(parsing: PatternText(text), ignoringCase: ignoringCase)
+  }
+
+  /// Reads a pattern of bytes.
+  ///
+  /// - Throws: What is wrong with it, and where.
+  public init(parsing text: PatternText, ignoringCase: Bool = false) throws(PatternError) {
+    guard !text.bytes.isEmpty else {
       throw PatternError(
         offset: 0, problem: "the pattern is empty", expected: "`**` for everything")
     }
     var components: [Component] = []
-    var reader = PatternReader(text)
+    var reader = PatternReader(text.bytes)
     while true {
       if let alternatives = try reader.component() {
         components.append(.name(PatternComponent(alternatives, ignoringCase: ignoringCase)))
@@ -17,7 +24,7 @@ extension Pattern {
       }
       guard reader.skipSlash() else { break }
     }
-    self.init(text: text, ignoresCase: ignoringCase, components: components)
+    self.init(text: text.shown, ignoresCase: ignoringCase, components: components)
   }
 
   /// Makes the pattern that means a path and all that lies below it.

@@ -1,6 +1,6 @@
 /// Which paths below a container's root a rule means, byte for byte (docs/policy.md, patterns).
 public struct Pattern: Sendable, Hashable {
-  /// The pattern as it is written.
+  /// The pattern as it is written, with escapes where its bytes are not UTF-8.
   public let text: String
   /// Whether letters of ASCII match in either case.
   public let ignoresCase: Bool

@@ -10,7 +10,7 @@ struct PatternReader {
   /// How many alternatives `{a,b}` may make of one component.
   static let maximumAlternatives = 256
 
-  init(_ text: String) { bytes = Array(text.utf8) }
+  init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Goes behind a slash, when one stands there.
   mutating func skipSlash() -> Bool {

@@ -7,11 +7,11 @@ struct AppArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "The app: an identifier, its last component or the name that is shown.", valueName: "app"))
-  var app: String
+  var app: ByteString
 
   /// The identifier of the app that is meant.
   func find(on device: Device) throws -> BundleIdentifier {
-    try device.app(ByteString(app)).identifier
+    try device.app(app).identifier
   }
 }
 
@@ -21,5 +21,5 @@ struct PackageArgument: ParsableArguments {
     help: ArgumentHelp(
       "The app: its folder or an .ipa file; on flatpak and snap its name.", valueName: "package"),
     completion: .file())
-  var package: String
+  var package: ByteString
 }

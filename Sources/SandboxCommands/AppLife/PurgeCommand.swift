@@ -69,7 +69,7 @@ struct PurgeCommand: SandboxCommand {
     help: ArgumentHelp(
       "Purge only this app, without the groups that it shares: an identifier, its last component or "
         + "the name that is shown; may be repeated.", valueName: "app"))
-  var apps: [String] = []
+  var apps: [ByteString] = []
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions

@@ -137,7 +137,7 @@ extension Console {
       warning(error.description)
       return true
     }
-    let command = "sandboxctl recover --root \(ShellWord.text(root.description))\(layout)"
+    let command = "sandboxctl recover --root \(ShellWord.text(root))\(layout)"
     for operation in found {
       warning(
         "the \(operation.operation) of '\(operation.container)' was interrupted "

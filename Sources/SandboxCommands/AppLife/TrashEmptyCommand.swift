@@ -25,7 +25,7 @@ struct TrashEmptyCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("Operations, as 'trash list' names them.", valueName: "operation"))
-  var operations: [String] = []
+  var operations: [ByteString] = []
 
   @OptionGroup var device: DeviceOptions
 
@@ -38,7 +38,7 @@ struct TrashEmptyCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let wanted = Set(operations.map { ByteString($0) })
+    let wanted = Set(operations)
     let trashes = try device.choices().map { try $0.find().root }.map { root in
       (root: root, trash: Trash(of: root), items: try Trash(of: root).items())
     }

@@ -38,7 +38,7 @@ struct UpdateCommand: AppChangeCommand {
     help: ArgumentHelp(
       "The new version: an app's folder or an .ipa file; on flatpak and snap the app's name.",
       valueName: "package"), completion: .file())
-  var package: String
+  var package: ByteString
 
   @Flag(help: "Let an earlier version follow a later one.")
   var allowDowngrade = false
@@ -66,7 +66,7 @@ extension AppChangeRun {
   /// Does what takes a package, from the path that names it; or tells it, where the platform's own
   /// program does it and a name is given.
   func exchange(
-    _ change: AppChange, _ name: String, _ console: Console,
+    _ change: AppChange, _ name: ByteString, _ console: Console,
     _ adapt: (inout AppChangeRequest) -> Void
   ) throws -> ExitStatus {
     if device.layout == .flatpak || device.layout == .snap {
@@ -74,7 +74,7 @@ extension AppChangeRun {
       adapt(&request)
       return try finish(plan(request), console) { try $0.run() }
     }
-    let package = try Package(opening: ByteString(name))
+    let package = try Package(opening: name)
     for finding in package.app.findings { console.note(finding.description) }
     var request = AppChangeRequest(change, of: package.app.identifier, package: package.app)
     adapt(&request)
@@ -83,15 +83,15 @@ extension AppChangeRun {
   }
 
   /// The app that a name, and no package, means; for an installation one that need not be there.
-  private func identifier(of name: String, for change: AppChange) throws -> BundleIdentifier {
+  private func identifier(of name: ByteString, for change: AppChange) throws -> BundleIdentifier {
     if name.hasSuffix(".app") || name.hasSuffix(".ipa") {
       throw UsageError(
         "'\(name)' is a package, and apps of \(device.layout.rawValue) are installed by its own program",
         hint: "give the app's name, and what would become of its data is told")
     }
-    if change == .install, let given = BundleIdentifier(ByteString(name)) {
+    if change == .install, let given = BundleIdentifier(name) {
       return (try? device.app(given.bytes))?.identifier ?? given
     }
-    return try device.app(ByteString(name)).identifier
+    return try device.app(name).identifier
   }
 }

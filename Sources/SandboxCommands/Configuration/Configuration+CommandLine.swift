@@ -17,7 +17,7 @@ struct ConfiguredCommandLine {
   struct Addition {
     let word: String
     /// The value in it; nil for a flag.
-    let value: String?
+    let value: ByteString?
     /// File, line and column.
     let place: String
   }
@@ -85,7 +85,7 @@ struct ConfiguredCommandLine {
     case .flag(false): return []
     case .flag(true): return [Addition(word: "--\(name)", value: nil, place: place)]
     case .values(let values):
-      return values.map { Addition(word: "--\(name)=\($0)", value: $0, place: place) }
+      return values.map { Addition(word: "--\(name)=\($0.argument)", value: $0, place: place) }
     }
   }
 }
@@ -122,7 +122,7 @@ extension ConfiguredCommandLine {
   /// A failure, with the place of the value that it speaks of where the configuration sets that.
   func naming(_ failure: Failure) -> Failure {
     let culprit = added.first { addition in
-      addition.value.map { failure.message.contains("'\(ByteString($0))'") } ?? false
+      addition.value.map { failure.message.contains("'\($0)'") } ?? false
     }
     guard let culprit, !failure.message.contains(culprit.place) else { return failure }
     return Failure(failure.status, "\(failure.message) (set in \(culprit.place))", failure.hint)
@@ -166,7 +166,7 @@ extension Configuration {
 
   static func noFile(_ profile: String) -> UsageError {
     UsageError(
-      "there is no profile '\(ByteString(profile))': there is no configuration file",
+      "there is no profile '\(ByteString(argument: profile))': there is no configuration file",
       hint: path.map { "write '\($0)'; 'man sandboxctl-config' says how" })
   }
 
@@ -174,7 +174,7 @@ extension Configuration {
     let nearest = Resemblance.nearest(to: name, among: Array(profiles.keys))
     let known = profiles.keys.sorted().map { "'\(ByteString($0))'" }.joined(separator: ", ")
     return UsageError(
-      "there is no profile '\(ByteString(name))' in '\(file)'",
+      "there is no profile '\(ByteString(argument: name))' in '\(file)'",
       hint: nearest.map { "did you mean '\($0)'?" }
         ?? (known.isEmpty ? "add it below 'profiles'" : "it has \(known)"))
   }

@@ -28,7 +28,7 @@ struct Configuration {
     enum Value: Equatable {
       case flag(Bool)
       /// One for an option that does not repeat.
-      case values([String])
+      case values([ByteString])
     }
   }
 

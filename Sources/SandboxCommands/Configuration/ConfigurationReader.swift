@@ -111,20 +111,20 @@ struct ConfigurationReader {
     return .values([try text(option, node)])
   }
 
-  private func text(_ option: KnownOption, _ node: YAMLNode) throws -> String {
+  private func text(_ option: KnownOption, _ node: YAMLNode) throws -> ByteString {
     guard let text = node.text, !node.isNull, !text.isEmpty else {
       throw mistake(
         node.mark, "'\(option.name)' is \(node.kindName); expected a <\(option.valueName)>")
     }
-    if text == "~" || text.hasPrefix("~/"), let home = Host.environment("HOME")?.utf8 {
-      return home + text.dropFirst()
+    if text == "~" || text.hasPrefix("~/"), let home = Host.environment("HOME") {
+      return ByteString(home.bytes + Array(text.utf8.dropFirst()))
     }
     guard !option.isPlace || text.hasPrefix("/") else {
       throw mistake(
         node.mark, "'\(option.name)' is '\(ByteString(text))'; expected a path from / or ~/",
         "a path in the configuration must not depend on where the program is run")
     }
-    return text
+    return ByteString(text)
   }
 
   private func mapping(_ node: YAMLNode, _ what: String) throws -> [YAMLNode.Entry] {

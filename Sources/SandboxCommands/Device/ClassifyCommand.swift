@@ -31,7 +31,7 @@ struct ClassifyCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("Classify only what lies here.", valueName: "path"))
-  var path: String?
+  var path: ByteString?
 
   @Flag(name: .customLong("stdin0"), help: "Read logical paths from standard input.")
   var readsInput = false

@@ -27,7 +27,7 @@ struct ExplainCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("What to explain.", valueName: "path"))
-  var path: String
+  var path: ByteString
 
   @Flag(help: "Say, too, whether a purge would take it, and why.")
   var purge = false

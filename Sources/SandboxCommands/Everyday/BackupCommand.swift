@@ -86,7 +86,7 @@ struct BackupCommand: SandboxCommand {
       "Write what became of it into a file for Prometheus' textfile collector.",
       valueName: "file"),
     completion: .file(extensions: ["prom"]))
-  var metrics: String?
+  var metrics: ByteString?
 
   @Option(
     help: ArgumentHelp(
@@ -119,7 +119,7 @@ struct BackupCommand: SandboxCommand {
       return .done
     }
     guard let metrics, !dryRun else { return try backUp(console).status }
-    let record = BackupMetrics(file: ByteString(metrics))
+    let record = BackupMetrics(file: metrics)
     do {
       let (results, status) = try backUp(console)
       record.write(results, status, console)

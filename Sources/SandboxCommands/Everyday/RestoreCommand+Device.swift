@@ -91,8 +91,8 @@ extension RestoreCommand {
           .failed, "the snapshot is of a plain folder, and goes into no device",
           hint: "'--to DIR' restores it into a folder")
       }
-      try makeRoot(ByteString(root), layout)
-      return try Device.find(root: ByteString(root), layout: layout)
+      try makeRoot(root, layout)
+      return try Device.find(root: root, layout: layout)
     }
     try makeRoot(snapshot.device.root, layout)
     let device = try Device.find(root: snapshot.device.root, layout: layout)
@@ -102,7 +102,7 @@ extension RestoreCommand {
         .failed,
         "'\(snapshot.device.root)' is not the device that the snapshot came from: it is "
           + "\(device.identity), and that was \(ByteString(identity))",
-        hint: "'--to-device \(snapshot.device.root)' restores into it all the same")
+        hint: "'--to-device \(ShellWord.text(snapshot.device.root))' restores into it all the same")
     }
     return device
   }

@@ -66,11 +66,11 @@ struct RestoreCommand: SandboxCommand {
   @Argument(
     help: ArgumentHelp(
       "The snapshot and a path in it, or a path of the device.", valueName: "snap[:path]"))
-  var what: String
+  var what: ByteString
 
   @Option(
     help: ArgumentHelp("What PATH is to become.", valueName: "dir"), completion: .directory)
-  var to: String?
+  var to: ByteString?
 
   @OptionGroup var part: RestorePartOptions
   @OptionGroup var merging: RestoreMergeOptions
@@ -119,7 +119,7 @@ struct RestoreCommand: SandboxCommand {
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
     var request = RestoreRequest(
-      path: try part.path(path, in: stored.snapshot), target: ByteString(to ?? ""),
+      path: try part.path(path, in: stored.snapshot), target: to ?? "",
       overwrite: mode, deletes: merging.delete, protected: [try storage.identity()])
     request.classes = try part.classNames()
     request.deletesExcluded = place.deleteExcluded

@@ -72,7 +72,7 @@ struct DeviceRestoreOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "Restore into the containers of the device that lies there.", valueName: "root"))
-  var toDevice: String?
+  var toDevice: ByteString?
 
   @Flag(help: "Restore into the device that the snapshot came from.")
   var inPlace = false
@@ -108,14 +108,13 @@ enum RestoreWhat {
   /// A path of the device, absolute, in the latest snapshot that has it.
   case latest(of: ByteString)
 
-  init(_ text: String) throws {
-    let path = ByteString(text)
+  init(_ path: ByteString) throws {
     if path.isAbsolute {
       self = .latest(of: path)
     } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
       self = .latest(of: (Host.workingFolder() ?? "/").appending(path).plain)
     } else {
-      self = .snapshot(try SnapshotPath(text))
+      self = .snapshot(try SnapshotPath(path))
     }
   }
 

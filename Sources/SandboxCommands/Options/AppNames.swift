@@ -4,9 +4,9 @@ internal import SystemIO
 /// Names of apps as a user gave them, which may be of several devices: each device's part of them is what
 /// it has.
 struct AppNames {
-  private let names: [String]
+  private let names: [ByteString]
 
-  init(_ names: [String]) { self.names = names }
+  init(_ names: [ByteString]) { self.names = names }
 
   /// Those of the apps that a device has.
   ///
@@ -15,7 +15,7 @@ struct AppNames {
     var (found, missing) = ([App](), nil as ModelError?)
     for name in names {
       do throws(ModelError) {
-        found.append(try device.app(ByteString(name)))
+        found.append(try device.app(name))
       } catch {
         if error.code != .noApp { throw error }
         missing = missing ?? error
@@ -35,7 +35,7 @@ struct AppNames {
       var missing: ModelError?
       for device in devices {
         do throws(ModelError) {
-          _ = try device.app(ByteString(name))
+          _ = try device.app(name)
           missing = nil
           break
         } catch {

@@ -10,7 +10,7 @@ struct BackupAppOptions: ParsableArguments {
     help: ArgumentHelp(
       "Back up only this app, with the groups that it shares: an identifier, its last component or "
         + "the name that is shown; may be repeated.", valueName: "app"))
-  var apps: [String] = []
+  var apps: [ByteString] = []
 
   @Flag(
     help:

@@ -8,7 +8,7 @@ struct DeviceOptions: ParsableArguments {
     help: ArgumentHelp(
       "The folder that the device lies in; else this user's own apps.", valueName: "dir"),
     completion: .directory)
-  var root: String?
+  var root: ByteString?
 
   @Option(
     help: ArgumentHelp(
@@ -32,7 +32,7 @@ struct DeviceOptions: ParsableArguments {
   /// The device at `--root`, or else all of this user's own.
   func choices() throws -> [DeviceChoice] {
     let layout = try chosenLayout()
-    if let root { return [DeviceChoice(root: ByteString(root), layout: layout)] }
+    if let root { return [DeviceChoice(root: root, layout: layout)] }
     return try OwnDevice.present(layout: layout)
   }
 

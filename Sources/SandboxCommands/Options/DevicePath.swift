@@ -7,8 +7,7 @@ struct DevicePath {
 
   /// Reads a path. It need not name anything that exists, but it has to lie in a container or above
   /// some.
-  init(_ text: String, on device: Device) throws {
-    let path = ByteString(text)
+  init(_ path: ByteString, on device: Device) throws {
     if let logical = try Self.real(path, device) {
       self.logical = logical
       return

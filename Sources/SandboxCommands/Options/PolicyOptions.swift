@@ -11,7 +11,7 @@ struct PolicyChoice: ParsableArguments {
     help: ArgumentHelp(
       "A policy by name instead of the layout's own, or a file laid over it; may be repeated.",
       valueName: "name|file"))
-  var policies: [String] = []
+  var policies: [ByteString] = []
 
   /// Compiles the policy for a layout; where none is named that of an earlier decision, if it is
   /// known here.
@@ -19,7 +19,8 @@ struct PolicyChoice: ParsableArguments {
     for layout: Layout, version: OSVersion? = nil, patterns: [CommandLinePattern] = [],
     orElse earlier: String? = nil
   ) throws -> CompiledPolicy {
-    let named = policies.last { !Self.isFile($0) }
+    // What is no text names no policy, and is told of as it is shown.
+    let named = policies.last { !Self.isFile($0) }.map { $0.utf8 ?? $0.description }
     let library = try PolicyFiles.library(
       policy: named ?? earlier, layout: layout, extra: policies.filter(Self.isFile))
     let known = earlier.flatMap { library.policy($0) == nil ? nil : $0 }
@@ -29,8 +30,8 @@ struct PolicyChoice: ParsableArguments {
         patterns: patterns))
   }
 
-  private static func isFile(_ text: String) -> Bool {
-    text.contains("/") || text.hasSuffix(".yaml") || text.hasSuffix(".yml")
+  private static func isFile(_ word: ByteString) -> Bool {
+    word.bytes.contains(UInt8(ascii: "/")) || word.hasSuffix(".yaml") || word.hasSuffix(".yml")
   }
 }
 
@@ -42,13 +43,13 @@ struct PolicyOptions: ParsableArguments {
     help: ArgumentHelp(
       "Leave out what matches, in every container; may be repeated.",
       valueName: "pattern"))
-  var exclude: [String] = []
+  var exclude: [ByteString] = []
 
   @Option(
     help: ArgumentHelp(
       "Keep what matches, whatever the policy and --exclude say; may be repeated.",
       valueName: "pattern"))
-  var include: [String] = []
+  var include: [ByteString] = []
 
   @Option(
     help: ArgumentHelp(
@@ -79,7 +80,8 @@ struct PolicyOptions: ParsableArguments {
   ) throws -> CompiledPolicy {
     try choice.compile(
       for: layout, version: try (osVersion ?? version).map(Self.parsed),
-      patterns: exclude.map { .exclude($0) } + patterns + include.map { .include($0) })
+      patterns: exclude.map { .exclude(PatternText($0)) } + patterns
+        + include.map { .include(PatternText($0)) })
   }
 
   private static func parsed(_ text: String) throws -> OSVersion {
@@ -89,4 +91,8 @@ struct PolicyOptions: ParsableArguments {
     }
     return version
   }
+}
+
+extension PatternText {
+  init(_ word: ByteString) { self.init(Array(word.bytes), shown: word.description) }
 }

@@ -10,21 +10,19 @@ struct RepositoryOptions: ParsableArguments {
       "The repository; else $SANDBOXCTL_REPOSITORY, the configuration's, the user's own.",
       valueName: "repo"),
     completion: .directory)
-  var repo: String?
+  var repo: ByteString?
 
   /// The configuration's, which the environment overrides.
   @Option(help: .hidden)
-  var configuredRepo: String?
+  var configuredRepo: ByteString?
 
   /// Finds out which repository is meant.
   func place() throws -> RepositoryPlace {
-    if let repo { return RepositoryPlace(path: ByteString(repo), isStandard: false) }
+    if let repo { return RepositoryPlace(path: repo, isStandard: false) }
     if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
       return RepositoryPlace(path: named, isStandard: false)
     }
-    if let configuredRepo {
-      return RepositoryPlace(path: ByteString(configuredRepo), isStandard: false)
-    }
+    if let configuredRepo { return RepositoryPlace(path: configuredRepo, isStandard: false) }
     guard let standard = RepositoryPlace.standard else {
       throw UsageError("there is no repository to work on", hint: "name one with '--repo DIR'")
     }

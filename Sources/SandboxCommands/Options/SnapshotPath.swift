@@ -19,15 +19,17 @@ struct SnapshotPath {
     snapshot is meant.
     """
 
-  init(_ text: String) throws {
-    let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-    guard let first = parts.first, !first.isEmpty else {
+  init(_ word: ByteString) throws {
+    // By bytes: a path may begin with a mark that makes one letter of the colon and itself.
+    let parts = word.bytes.split(
+      separator: UInt8(ascii: ":"), maxSplits: 1, omittingEmptySubsequences: false)
+    guard let first = parts.first, let text = ByteString(first).utf8, !text.isEmpty else {
       throw UsageError(
-        "'\(ByteString(text))' names no snapshot",
+        "'\(word)' names no snapshot",
         hint: "write it as 'latest:apps/com.example.app/data', or 'latest'")
     }
-    name = try SnapshotName(String(first))
-    path = parts.count > 1 ? ByteString(String(parts[1])) : ""
+    name = try SnapshotName(text)
+    path = parts.count > 1 ? ByteString(parts[1]) : ""
   }
 
   /// Finds the snapshot, as `SnapshotFinder` does it.

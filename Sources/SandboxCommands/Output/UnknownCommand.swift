@@ -29,7 +29,7 @@ struct UnknownCommand {
     let nearest = Resemblance.nearest(to: words.last ?? "", among: known)
     let above = (["sandboxctl"] + words.dropLast()).joined(separator: " ")
     return UsageError(
-      "there is no command '\(ByteString(words.joined(separator: " ")))'",
+      "there is no command '\(ByteString(argument: words.joined(separator: " ")))'",
       hint: (nearest.map { "did you mean '\($0)'? " } ?? "")
         + "'\(ByteString(above)) --help' lists the commands")
   }

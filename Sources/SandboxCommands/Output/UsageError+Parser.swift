@@ -7,11 +7,13 @@ extension UsageError {
   /// begun small and without a full stop, and as the hint what the parser advises and which help
   /// shows more.
   init(parser message: String, _ fullMessage: String) {
-    let parts = message.split(separator: ". ", maxSplits: 1).map { Self.begunSmall($0) }
+    let parts = message.showingBytes.split(separator: ". ", maxSplits: 1).map {
+      Self.begunSmall($0)
+    }
     let command = fullMessage.firstMatch(of: /'(sandboxctl[^']*--help)'/)?.output.1
     let help = "'\(command ?? "sandboxctl --help")' shows how it is used"
     let advice = parts.count > 1 ? parts[1] + (parts[1].hasSuffix("?") ? " " : "; ") : ""
-    self.init(parts.first ?? message, hint: advice + help)
+    self.init(parts.first ?? message.showingBytes, hint: advice + help)
   }
 
   private static func begunSmall(_ sentence: Substring) -> String {

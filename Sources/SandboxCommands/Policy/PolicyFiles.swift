@@ -7,16 +7,17 @@ internal import SystemIO
 enum PolicyFiles {
   /// All of them; `extra` are the files named on the command line, `drafts` those that stand in for
   /// policies of their names while they are checked.
-  static func library(extra: [String], drafts: [String] = []) throws -> PolicyLibrary {
+  static func library(extra: [ByteString], drafts: [ByteString] = []) throws -> PolicyLibrary {
     PolicyLibrary(
       builtin + (try others(extra)),
-      replacements: try drafts.map { try file(ByteString($0), .commandLine) })
+      replacements: try drafts.map { try file($0, .commandLine) })
   }
 
   /// Those that take part in a policy, of a name or the layout's own. Where there are no others than
   /// the program's, it reads no more of these than the policy builds upon: to read all takes an eighth
   /// of a small backup's time.
-  static func library(policy: String?, layout: Layout, extra: [String]) throws -> PolicyLibrary {
+  static func library(policy: String?, layout: Layout, extra: [ByteString]) throws -> PolicyLibrary
+  {
     let others = try others(extra)
     let needed = BuiltinPolicies.files(policy: policy, layout: layout.rawValue)
     return PolicyLibrary(others.isEmpty && !needed.isEmpty ? sources(needed) : builtin + others)
@@ -29,12 +30,12 @@ enum PolicyFiles {
     files.map { PolicySource(name: "builtin:\($0.name)", bytes: $0.bytes, origin: .builtin) }
   }
 
-  private static func others(_ extra: [String]) throws -> [PolicySource] {
+  private static func others(_ extra: [ByteString]) throws -> [PolicySource] {
     var sources = try folder("/etc/sandboxctl/policies", .system)
     if let config = Host.configurationFolder {
       sources += try folder(config.appending("sandboxctl/policies"), .user)
     }
-    return sources + (try extra.map { try file(ByteString($0), .commandLine) })
+    return sources + (try extra.map { try file($0, .commandLine) })
   }
 
   /// Reads one file; of a larger one than a policy may be only so much that this is seen.

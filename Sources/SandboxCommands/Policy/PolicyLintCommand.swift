@@ -8,18 +8,16 @@ struct PolicyArguments: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
       "Files, or names of policies; without any, all that there are.", valueName: "file|name"))
-  var policies: [String] = []
+  var policies: [ByteString] = []
 
   /// The library with the files in it, and the names of the sources that are meant.
   func load() throws -> (library: PolicyLibrary, sources: [String?]) {
     let named = try PolicyFiles.library(extra: [])
-    let files = policies.filter { named.policy($0) == nil }
+    let names = policies.map { $0.utf8.flatMap(named.policy)?.source.name }
+    let files = zip(policies, names).filter { $1 == nil }.map(\.0)
     let library = files.isEmpty ? named : try PolicyFiles.library(extra: [], drafts: files)
     if policies.isEmpty { return (library, [nil]) }
-    return (
-      library,
-      policies.map { named.policy($0)?.source.name ?? ByteString($0).description }
-    )
+    return (library, zip(policies, names).map { $1 ?? $0.description })
   }
 }
 

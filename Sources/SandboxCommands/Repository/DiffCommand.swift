@@ -38,7 +38,7 @@ struct DiffCommand: SandboxCommand {
   var second: String
 
   @Argument(help: "The logical path to compare; without it all is compared.")
-  var path: String?
+  var path: ByteString?
 
   @Flag(name: .shortAndLong, help: "List what differs in metadata alone, too.")
   var metadata = false
@@ -53,7 +53,7 @@ struct DiffCommand: SandboxCommand {
     let watch = try progress.watch(repository, console, isQuiet: output.quiet)
     let finder = SnapshotFinder(repository, console)
     let (before, after) = (try finder.find(first), try finder.find(second))
-    let path = ByteString(path ?? "")
+    let path = path ?? ""
     let logical = try (try? before.snapshot.logicalPath(path)) ?? after.snapshot.logicalPath(path)
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }

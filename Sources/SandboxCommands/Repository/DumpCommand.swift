@@ -36,7 +36,7 @@ struct DumpCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
-  var what: String
+  var what: ByteString
 
   @Flag(help: "Write an archive of a file, too; a database's log is in it.")
   var tar = false

@@ -30,7 +30,7 @@ struct FindCommand: SandboxCommand {
   }
 
   @Argument(help: "What to look for.")
-  var pattern: String
+  var pattern: ByteString
 
   @Option(
     name: .customLong("snapshot"),
@@ -77,10 +77,10 @@ struct FindCommand: SandboxCommand {
 
   private func parsedPattern() throws -> Pattern {
     do {
-      return try Pattern(parsing: pattern, ignoringCase: ignoreCase)
+      return try Pattern(parsing: PatternText(pattern), ignoringCase: ignoreCase)
     } catch {
       throw UsageError(
-        "cannot look for '\(ByteString(pattern))': \(error)",
+        "cannot look for '\(pattern)': \(error)",
         hint: "write it as '*.md' for names, or 'apps/*/data/**/*.md' for logical paths")
     }
   }

@@ -28,7 +28,7 @@ struct InitCommand: SandboxCommand {
     help: ArgumentHelp(
       "The folder to make it in, new or empty; else the user's own.", valueName: "repo"),
     completion: .directory)
-  var repository: String?
+  var repository: ByteString?
 
   @Flag(help: "Store without encryption: whoever can read the folder can read the data.")
   var plain = false
@@ -85,9 +85,7 @@ struct InitCommand: SandboxCommand {
   }
 
   private func place() throws -> RepositoryPlace {
-    if let repository {
-      return RepositoryPlace(path: ByteString(repository), isStandard: false)
-    }
+    if let repository { return RepositoryPlace(path: repository, isStandard: false) }
     guard let standard = RepositoryPlace.standard else {
       throw UsageError(
         "there is no folder of this user's data: HOME is not set",

@@ -29,7 +29,7 @@ struct ListCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("The snapshot and a path in it.", valueName: "snap[:path]"))
-  var what: String
+  var what: ByteString
 
   @Flag(name: .shortAndLong, help: "List all that is below the path.")
   var recursive = false

@@ -27,14 +27,13 @@ struct VersionsCommand: SandboxCommand {
   }
 
   @Argument(help: "The path: logical, in an app's data, or an absolute one of the device.")
-  var path: String
+  var path: ByteString
 
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ReadingOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let path = ByteString(path)
     if path.components.isEmpty {
       throw UsageError(
         "there is no path to look for",

@@ -19,7 +19,7 @@ struct SampleCommand: SandboxCommand {
   }
 
   @Argument(help: ArgumentHelp("The folder to make it in: new or empty.", valueName: "dir"))
-  var folder: String
+  var folder: ByteString
 
   @Option(
     help: ArgumentHelp(
@@ -29,24 +29,23 @@ struct SampleCommand: SandboxCommand {
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let path = ByteString(folder)
     let report =
       if let day {
-        try SampleDevice.change(at: path, day: day)
+        try SampleDevice.change(at: folder, day: day)
       } else {
-        try SampleDevice.make(at: path)
+        try SampleDevice.make(at: folder)
       }
     if output.json {
       try console.result(
         .object(
-          JSON.path(path) + [
+          JSON.path(folder) + [
             JSON.Member("entries", .integer(Int64(report.entries))),
             JSON.Member("removed", .integer(Int64(report.removed))),
             JSON.Member("bytes", .integer(Int64(report.bytes))),
           ]))
     } else if !output.quiet {
       let verb = day.map { "day \($0) of use: \(Sizes.count(report.entries)) entries changed" }
-      let made = "sample device in \(path): \(Sizes.count(report.entries)) entries"
+      let made = "sample device in \(folder): \(Sizes.count(report.entries)) entries"
       try console.result("\(verb ?? made), \(Sizes.text(report.bytes))")
     }
     if !output.quiet { for note in report.notes { console.note(note) } }
