@@ -72,6 +72,7 @@ extension SandboxctlCommand {
     }
     if let command = command as? any SandboxCommand {
       try WordChecks.requireText(command, line.words)
+      try WordChecks.requireOnce(line.given)
       return try command.run(console)
     }
     do {

@@ -19,4 +19,19 @@ enum WordChecks {
     if let text = value as? String { return [text] }
     return Mirror(reflecting: value).children.flatMap { texts(in: $0.value) }
   }
+
+  /// Refuses an option that takes one value and is given several times: the parser takes the last.
+  static func requireOnce(_ words: [String]) throws {
+    var seen: Set<String> = []
+    let repeated = words.prefix { $0 != "--" }.filter { $0.hasPrefix("--") }
+      .map { String($0.dropFirst(2).prefix { $0 != "=" }) }
+      .filter { !seen.insert($0).inserted }
+    if repeated.isEmpty { return }
+    let named = KnownCommand.program().named(by: words)
+    guard let command = (named + (named.last?.meant ?? [])).last else { return }
+    for option in repeated.compactMap(command.option) where !option.isFlag && !option.isRepeating {
+      throw UsageError(
+        "'--\(option.name)' is given more than once", hint: "it takes one value: give it once")
+    }
+  }
 }

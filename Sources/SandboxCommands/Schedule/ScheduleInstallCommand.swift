@@ -158,6 +158,7 @@ struct ScheduleInstallCommand: SandboxCommand {
       throw UsageError(
         parser: SandboxctlCommand.message(for: error), SandboxctlCommand.fullMessage(for: error))
     }
+    try WordChecks.requireOnce(words)
     try (parsed as? PurgeCommand)?.check()
     return words
   }
