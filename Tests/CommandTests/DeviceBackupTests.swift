@@ -49,7 +49,8 @@ import Testing
   /// Once what a run found has stood still for two seconds the next one asks for no attribute but of
   /// the folder with a tag in it, whose content may change while the folder stays as it is.
   @Test(.enabled(if: Strace.isPermitted)) func marksAreLookedForOnlyWhereSomethingChanged() throws {
-    let cli = try CommandLine(inMemory: true)
+    // On a disk: what lies in memory is read each time.
+    let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain --no-default")
     let line = "backup --root device --repo repo --quiet"

@@ -31,9 +31,10 @@ import Testing
   @Test(arguments: [false, true]) func whatIsYoungOnAMountIsReadAgain(isRemote: Bool) throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
-    _ = try Folder.make(path: cli.folder.path("tree"))
-    let mount = try Mount(
-      on: Folder.open(path: cli.folder.path("tree")), at: cli.folder.path("tree"), "disk")
+    for folder: ByteString in ["other", "tree/disk"] {
+      _ = try Folder.make(path: cli.folder.path(folder))
+    }
+    let mount = try Mount(binding: cli.folder.path("other"), on: cli.folder.path("tree/disk"))
     try cli.folder.write("text", at: "tree/disk/file")
     let old = try Program.run(
       "touch", ["-d", "5 minutes ago", "tree/disk/file"], in: cli.folder.url)

@@ -46,6 +46,19 @@ import Testing
     _ = try cli.succeed("check --repo repo")
   }
 
+  /// Nor is it a folder of the snapshot that has its name and place.
+  @Test(arguments: ["", " --delete"]) func theRepositoryIsNotMergedInto(_ deletes: String) throws {
+    try cli.folder.write("other", at: "source/repo/repository.json")
+    try cli.folder.write("b", at: "source/b")
+    _ = try cli.succeed("backup --layout folder --root source --repo repo --quiet")
+    let before = try OddTree.listing(cli.folder, "repo")
+    let line = "restore latest:folders/source --to . --repo repo --overwrite always" + deletes
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 3 && outcome.errors.contains("the repository in use lies there"))
+    #expect(try OddTree.listing(cli.folder, "repo") == before && cli.names(in: ".").contains("b"))
+    _ = try cli.succeed("check --repo repo")
+  }
+
   @Test(arguments: [".", "", "../empty"])
   func theWorkingFolderStaysTheSame(_ target: String) throws {
     let empty = try Folder.make(path: cli.folder.path("empty"))

@@ -95,4 +95,20 @@ import Testing
       #expect(try all(in: folder, have: "stored"))
     }
   }
+
+  /// A file that is called as a journal makes no database of the one beside it: each has its own time.
+  @Test func aPlainFileHasItsOwnTime() throws {
+    for (folder, word, times) in [
+      ("tree", "stored", (100, 300)), ("into", "present", (200, 300)),
+    ] as [(ByteString, String, (Int64, Int64))] {
+      for (name, seconds) in [("trip", times.0), ("trip-journal", times.1)] as [(ByteString, Int64)]
+      {
+        try rig.folder.write(word, at: folder.appending(name))
+        try rig.setTime(folder.appending(name), seconds)
+      }
+    }
+    let merged = try rig.merge(try rig.backup(), into: "into", .ifNewer)
+    #expect(merged.isComplete && merged.restored.files == 0)
+    #expect(try all(in: "into", have: "present"))
+  }
 }

@@ -74,11 +74,13 @@ public struct BackupPlan: Sendable {
 
   /// Refuses a source that is one of the program's own folders, which are left out of every backup.
   func requireSource() throws(LifecycleError) {
-    guard !scans.isEmpty, scans.allSatisfy({ $0.ownFolders.contains(0) }) else { return }
+    guard let first = scans.first, scans.allSatisfy({ $0.ownFolders.contains(0) }) else { return }
     throw LifecycleError(
       .failed,
-      "cannot back up '\(device.root)': it is a repository of sandboxctl, or the program's own folder",
-      hint: "name another folder; 'cp -a' copies a repository as it is")
+      """
+      cannot back up '\(first.container.absolutePath)': it is a repository of sandboxctl, or the \
+      program's own folder
+      """, hint: "name another folder or app; 'cp -a' copies a repository as it is")
   }
 
   /// Everything that is kept.

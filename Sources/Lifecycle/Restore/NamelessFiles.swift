@@ -17,10 +17,18 @@ struct NamelessFiles: Sendable {
     var counts: [ByteString: UInt64] = [:]
     let (snapshot, policy) = (plan.snapshot.snapshot, plan.request.rules?.policy)
     for left in plan.request.deletesExcluded ? [] : snapshot.leftOut
-    where !snapshot.namesFolders(left) && policy?.hasRule(left.rule) != true {
+    where !snapshot.namesFolders(left)
+      && (Self.isOfCommandLine(left.rule) || policy?.hasRule(left.rule) != true)
+    {
       counts[left.path, default: 0].addClamping(left.files)
     }
     self.counts = counts
+  }
+
+  /// Whether a rule is a pattern of a command line, `exclude-1`: another run's first one is another.
+  private static func isOfCommandLine(_ rule: String) -> Bool {
+    let name = rule.prefix { !$0.isNumber }
+    return ["exclude-", "include-", "exclude-larger-than-"].contains(name)
   }
 
   /// Why the file at a logical path may be one of them, where it may.

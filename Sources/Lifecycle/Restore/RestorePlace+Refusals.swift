@@ -45,6 +45,8 @@ extension RestorePlace {
   /// The path of the folder that is there, or of the lowest one above it that is.
   private static func nearestFolder(_ path: ByteString) -> ByteString {
     let isThere = (try? Folder.open(path: path)) != nil
-    return isThere || path.components.isEmpty ? path : nearestFolder(above(path))
+    let next = above(path)
+    // A working folder that cannot be opened is above itself.
+    return isThere || path.components.isEmpty || next == path ? path : nearestFolder(next)
   }
 }

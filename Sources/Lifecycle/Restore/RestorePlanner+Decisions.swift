@@ -28,6 +28,7 @@ struct Obstacle: Error {
   let reason: String
 
   static let mount = Obstacle(reason: "another volume is mounted there")
+  static let repository = Obstacle(reason: "the repository in use lies there")
   static let noFolder = Obstacle(reason: "no folder stands there, and what is there stays")
   static let folder = Obstacle(
     reason: "a folder stands there that is not empty; only '--delete' removes it")
@@ -44,11 +45,13 @@ extension RestorePlanner {
   ) throws -> Decision {
     try present?.ascend(to: depth)
     let comparison = Comparison(reader: reader, mode: mode)
+    let protected = plan.request.protected
     var proof = self.proof.take()
     defer { self.proof = proof }
     let found = try present?.withFolder { folder -> (FileStatus, RestoreAction)? in
       guard let status = try folder.statusIfPresent(name) else { return nil }
       if status.isMountPoint { throw Obstacle.mount }
+      if protected.contains(status.identity) { throw Obstacle.repository }
       var action = try comparison.action(for: entry, status, in: folder, name)
       if action == .same,
         try proof?.hasBytes(of: entry, status, at: depth, in: folder, name) == false

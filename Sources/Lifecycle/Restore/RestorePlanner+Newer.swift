@@ -9,6 +9,8 @@ extension RestorePlanner {
     _ members: [Int], of name: ByteString, _ found: Companions, _ files: FolderFiles
   ) {
     let there = found.present.filter { !$0.isSharedMemory }
+    // A name that ends as a journal's does not make a database of the file beside it.
+    if there.isEmpty, !mayBeDatabase(name, in: files.folder) { return }
     // What is there is as stored, and what is missing of it comes.
     let isPart = members.allSatisfy { [.same, .create].contains(plan.tree.entries[$0].action) }
     if isPart, there.allSatisfy({ files.entries[$0] != nil }) { return }

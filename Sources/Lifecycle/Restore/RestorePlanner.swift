@@ -153,20 +153,25 @@ struct RestorePlanner: ~Copyable {
     bound = PlanBound(
       plan.place, whole: isWhole ? tree : nil, first: plan.request.firstBound)
     enter(root, pathLength: 0, judge.root())
+    let first = plan.tree.entries.count
+    var lost: StoreError?
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {
       case .damage(let error):
-        if path.isEmpty, plan.tree.entries.count == root + 1 { throw error }
+        if path.isEmpty, plan.tree.entries.count == first { throw error }
         noteDamage(path, error)
         return .skip
       case .lost(let names, let error):
         noteDamage(path, error, names)
+        if path.isEmpty { lost = lost ?? error }
         return .skip
       case .entry(let entry):
         try bound.check(plan.tree, creating: plan.creates.entries, from: reader)
         return try take(entry, at: path)
       }
     }
+    // Of nothing at all no folder is made.
+    if let lost, plan.tree.entries.count == first { throw lost }
     leave(to: -1)
   }
 

@@ -41,7 +41,7 @@ struct PolicyOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Leave out what matches, in every container; may be repeated.",
+      "Leave out what matches, by its path in the folder: x, or **/x at any depth; may be repeated.",
       valueName: "pattern"))
   var exclude: [ByteString] = []
 

@@ -126,13 +126,12 @@ struct DumpCommand: SandboxCommand {
   private func tellOfLogs(
     _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader, _ console: Console
   ) throws -> Bool {
-    if quiet { return true }
     var isWhole = true
     let logs = try reader.sidecars(of: path, in: stored) { remark in
       isWhole = false
       tell(.damaged, remark, console)
     }
-    for (log, _) in logs {
+    for (log, _) in logs where !quiet {
       console.note(
         "the database's log '\(log)' is not in this: '--tar' writes both, '--merge-log' one file")
     }
