@@ -161,6 +161,9 @@ class Repository:
     def read_configuration(self):
         path = os.path.join(self.path, b"repository.json")
         if not os.path.lexists(path):
+            if all(os.path.isdir(os.path.join(self.path, name)) for name in (b"packs", b"snapshots")):
+                say("warning", "repository.json is missing: the rest is read without it")
+                return None
             raise Failure("there is no repository at %s: repository.json is missing"
                           % shown(self.path), "name the folder that holds packs/ and snapshots/")
         try:
@@ -169,7 +172,7 @@ class Repository:
             value = json.loads(text, object_pairs_hook=without_twins)
         except (Refused, ValueError, RecursionError) as error:
             raise Failure("repository.json is damaged: %s" % error,
-                          "but for its id it is always the same: see the format") from None
+                          "where it is moved away the rest is read without it") from None
         check_configuration(value)
         return value["id"]
 
@@ -1339,7 +1342,7 @@ class Snapshot:
         if version != 1 or isinstance(version, bool):
             raise Refused("it has version %s, and this program knows only 1"
                           % json.dumps(version)[:40])
-        if self.members.get("repository") != repository.id:
+        if repository.id is not None and self.members.get("repository") != repository.id:
             raise Refused("it belongs to another repository")
         tree = self.text("tree")
         if not re.fullmatch("[0-9a-f]{64}", tree):
@@ -2026,6 +2029,8 @@ def run_list(repository, options, damage):
 
 
 def run_verify(repository, options, damage):
+    if repository.id is None:
+        damage("repository.json is missing")
     blobs = Blobs(repository, options.without_index, damage)
     told = verify(repository, blobs, options, damage)
     put("%s: %s" % (told, "%d damages found" % damage.count if damage.count else "sound"))

@@ -49,6 +49,26 @@ import Testing
     #expect(help.code == 0 && help.output.contains("--without-index"))
   }
 
+  /// Without `repository.json` the rest comes back, and who looks for it is told how.
+  @Test func aLostRepositoryFileCostsNothingElse() throws {
+    let cli = try CommandLine(inMemory: true)
+    try cli.folder.write("kept", at: "tree/folder/file")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    try cli.folder.folder.folder("repo").remove("repository.json")
+    let ours = try cli.run("snapshots --repo repo")
+    #expect(ours.code == 10 && ours.errors.contains("python3 recover.py"), "\(ours.errors)")
+    let restore = ["repo", "restore", "latest:folders/tree", "--to", "back"]
+    let outcome = try Recover.run(cli, restore)
+    #expect(outcome.code == 0 && outcome.errors.contains("is missing"), "\(outcome.errors)")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    let verified = try Recover.run(cli, ["repo", "verify", "--read-data"])
+    #expect(verified.code != 0 && verified.output.contains("1 damages"), "\(verified.output)")
+    // A folder that is none is refused as before.
+    let none = try Recover.run(cli, ["tree", "list"])
+    #expect(none.code == 1 && none.errors.contains("there is no repository"), "\(none.errors)")
+  }
+
   /// The lines of README.txt that put parts together do so, with holes between them, too.
   @Test func theReadmesLinesPutPartsTogether() throws {
     let cli = try CommandLine(inMemory: true)

@@ -26,13 +26,21 @@ public struct Repository: Sendable {
       text = try storage.load(RepositoryLayout.settings, limit: FormatLimit.repositoryFile)
     } catch {
       guard error.code == .missing else { throw error }
-      throw StoreError(
-        .noRepository, "open the repository", storage.place, "there is no repository.json",
-        hint: "'sandboxctl init' makes one; or name another place", cause: error.cause)
+      throw noRepository(storage, error.cause)
     }
     let settings = try RepositorySettings(text)
     try settings.requireKnown(settings.features.read, for: "read", place: storage.place)
     return Repository(storage: storage, settings: settings)
+  }
+
+  private static func noRepository(_ storage: any Storage, _ cause: SystemError?) -> StoreError {
+    let names = (try? storage.list(.root)) ?? []
+    let hasPacks = names.contains(RepositoryLayout.packs.name)
+    return StoreError(
+      .noRepository, "open the repository", storage.place, "there is no repository.json",
+      hint: hasPacks
+        ? "its packs are there: 'python3 recover.py' in it restores without that file"
+        : "'sandboxctl init' makes one; or name another place", cause: cause)
   }
 
   /// Makes a new repository, not encrypted, in an empty storage.

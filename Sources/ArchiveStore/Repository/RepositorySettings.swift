@@ -57,7 +57,13 @@ extension RepositorySettings {
   init(_ text: [UInt8]) throws(StoreError) {
     let object = "repository.json"
     let json: JSON
-    do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
+    do {
+      json = try JSON(parsing: text)
+    } catch {
+      throw StoreError(
+        .damaged, "use", object, error.description,
+        hint: "move it away: 'python3 recover.py' restores without that file")
+    }
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format else {
       throw StoreError(
