@@ -74,38 +74,45 @@ struct DumpCommand: SandboxCommand {
     watch.expect(source, at: top, of: stored)
     switch source {
     case .single(let entry) where mergeLog:
-      let merged = try MergedDump(
-        of: content(of: entry, at: top), at: top, in: stored, from: reader, cache: Host.cacheFolder)
-      tellOfUnused(merged.unused, console)
-      try merged.write(to: sink)
-      return .done
+      let content = try content(of: entry, at: top)
+      return try writeMerged(content, top, stored, reader, console, to: sink)
     case .folder where mergeLog:
       throw UsageError(
         "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a folder",
         hint: "name the database itself")
     case .single(let entry) where !tar:
-      let isWhole = try tellOfLogs(top, stored, reader, console)
+      let logs = try logs(beside: top, stored, reader, console)
+      if !quiet { tell(of: logs.found.map(\.path), console) }
       try reader.writeBytes(of: try content(of: entry, at: top), to: sink)
-      return isWhole ? .done : .damaged
+      return logs.areAll ? .done : .damaged
     case .single(let entry):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
-      var isWhole = true
-      let others = try reader.sidecars(of: top, in: stored) { remark in
-        isWhole = false
-        leftOut(.damaged, remark)
-      }
-      for (path, entry) in [(top, entry)] + others {
+      let logs = try logs(beside: top, stored, reader, console)
+      for (path, entry) in [(top, entry)] + logs.found {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
       }
       let status = try finish(dump, console)
-      return isWhole ? status : .damaged
+      return logs.areAll ? status : .damaged
     case .folder(let tree, _):
       try refuseTerminal(console)
       var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
       try dump.write(tree)
       return try finish(dump, console)
     }
+  }
+
+  private func writeMerged(
+    _ content: Content, _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader,
+    _ console: Console, to sink: (Span<UInt8>) throws -> Void
+  ) throws -> ExitStatus {
+    let merged = try MergedDump(
+      of: content, at: path, in: stored, from: reader, cache: Host.cacheFolder)
+    for log in quiet ? [] : merged.unused {
+      console.note("the database's log '\(log)' changes nothing in it")
+    }
+    try merged.write(to: sink)
+    return .done
   }
 
   private func refuseTerminal(_ console: Console) throws {
@@ -122,25 +129,24 @@ struct DumpCommand: SandboxCommand {
       hint: "'--tar' writes it as an archive")
   }
 
-  /// Names the logs beside a file; false where damage hides whether there are any.
-  private func tellOfLogs(
-    _ path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader, _ console: Console
-  ) throws -> Bool {
-    var isWhole = true
-    let logs = try reader.sidecars(of: path, in: stored) { remark in
-      isWhole = false
+  /// The logs beside a file, and whether damage hides none; what it may hide is told.
+  private func logs(
+    beside path: ByteString, _ stored: StoredSnapshot, _ reader: RepositoryReader,
+    _ console: Console
+  ) throws -> (found: [(path: ByteString, entry: TreeEntry)], areAll: Bool) {
+    var areAll = true
+    let found = try reader.sidecars(of: path, in: stored) { remark in
+      areAll = false
       tell(.damaged, remark, console)
     }
-    for (log, _) in logs where !quiet {
+    return (found, areAll)
+  }
+
+  private func tell(of logs: [ByteString], _ console: Console) {
+    for log in logs {
       console.note(
         "the database's log '\(log)' is not in this: '--tar' writes both, '--merge-log' one file")
     }
-    return isWhole
-  }
-
-  private func tellOfUnused(_ logs: [ByteString], _ console: Console) {
-    if quiet { return }
-    for log in logs { console.note("the database's log '\(log)' changes nothing in it") }
   }
 
   private func finish(
