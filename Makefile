@@ -24,10 +24,11 @@ TSAN = --sanitize=thread --scratch-path .build-tsan
 TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackLanesTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|HeldFilesTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
 
 SOAK_MINUTES ?= 10
+ENTRIES ?= 60000
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test tsan soak fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test scale tsan soak fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -35,14 +36,17 @@ help: ## what can be made
 deps: ## install what is missing of the Debian packages
 	@Tools/deps.sh $(BUILD_PACKAGES) $(CHECK_PACKAGES) $(TEST_PACKAGES)
 
-build: ## a release build, with Swift's libraries in the program
+build: deps ## a release build, with Swift's libraries in the program
 	$(SWIFT) build $(RELEASE)
 
 run: build ## the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-test: ## all tests
+test: deps ## all tests
 	$(SWIFT) test
+
+scale: build ## every command, on a device with a container of ENTRIES files (60000)
+	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
 
 tsan: ## the suites of several threads under the thread sanitizer, built apart in .build-tsan (half an hour)
 	$(SWIFT) build --build-tests $(TSAN)
@@ -52,8 +56,10 @@ tsan: ## the suites of several threads under the thread sanitizer, built apart i
 	  "$$($(SWIFT) build $(TSAN) --show-bin-path)/sandboxctlPackageTests.xctest" \
 	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
 
-soak: build ## backups and restores that are killed and checked, for SOAK_MINUTES (10), and what changes apps
+soak: build ## backups and restores that are killed and compared, SOAK_MINUTES (10) for each kind
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(SOAK_MINUTES)
+	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_STRESS=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \

@@ -53,7 +53,7 @@ let package = Package(
       name: "RecoverScript", path: "Tools",
       exclude: [
         "check-imports.py", "check-man.sh", "check-sizes.py", "deps.sh", "make-man.py",
-        "readme-tour.py", "soak.py", "tour.sh",
+        "readme-tour.py", "scale.py", "soak.py", "soak_trees.py", "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: common),
     .target(

@@ -34,8 +34,6 @@ if [ -n "$missing" ]; then
   install() { $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -qy \
     --no-install-recommends $missing; }
   install || { $as_root apt-get update -q && install; }
-else
-  echo "deps: all packages are there"
 fi
 
 if ! command -v swift >/dev/null 2>&1; then

@@ -4,9 +4,11 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <linux/fs.h>
+#include <linux/openat2.h>
 #include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/file.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -32,6 +34,39 @@
 long cl_open(int folder, const char *name, int flags, unsigned mode) {
   return CL_RETRY(openat(folder, name, flags | O_CLOEXEC, mode));
 }
+
+// For kernels before 5.6, and sandboxes that do not permit openat2: one component after another.
+static long open_stepwise(const char *path) {
+  char name[256];
+  int folder = path[0] == '/' ? open("/", O_PATH | O_DIRECTORY | O_CLOEXEC) : AT_FDCWD;
+  if (folder < 0 && folder != AT_FDCWD) return -(long)errno;
+  long error = 0;
+  while (*path && !error) {
+    size_t length = strcspn(path, "/");
+    if (length >= sizeof name) {
+      error = -(long)ENAMETOOLONG;
+    } else if (length > 0) {
+      memcpy(name, path, length);
+      name[length] = 0;
+      int next = openat(folder, name, O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
+      if (next < 0) error = errno == ENOTDIR ? -(long)ELOOP : -(long)errno;
+      if (folder >= 0) close(folder);
+      folder = next;
+    }
+    path += length + (path[length] == '/');
+  }
+  if (error) return error;
+  long opened = cl_open(folder, ".", O_RDONLY | O_DIRECTORY, 0);
+  if (folder >= 0) close(folder);
+  return opened;
+}
+
+long cl_open_resolved(const char *path) {
+  struct open_how how = {.flags = O_RDONLY | O_DIRECTORY | O_CLOEXEC, .resolve = RESOLVE_NO_SYMLINKS};
+  long opened = CL_RETRY(syscall(SYS_openat2, AT_FDCWD, path, &how, sizeof how));
+  return opened == -ENOSYS || opened == -EPERM ? open_stepwise(path) : opened;
+}
+
 long cl_close(int fd) { return close(fd) < 0 ? -(long)errno : 0; }
 long cl_read(int fd, void *into, size_t count) {
   return CL_RETRY(read(fd, into, count));

@@ -77,7 +77,7 @@ extension SampleDevice {
 
   /// Makes the folder; it is given its mode before it is opened, as the umask may forbid that.
   private static func newFolder(_ path: ByteString) throws(SampleError) -> Folder {
-    let above = path.isAbsolute ? ByteString("/").appending(path.parent) : path.parent
+    let above = path.parent
     do {
       let parent = try Folder.make(path: above.isEmpty ? "." : above)
       let name = path.lastComponent ?? "."

@@ -10,6 +10,8 @@ public struct ModelError: Error, Hashable, Sendable {
     case limit
     /// A logical path that cannot be one.
     case logicalPath = "logical-path"
+    /// A container whose name cannot be that of a directory of its layout.
+    case containerName = "container-name"
     /// No device is there, or none of the layout that was asked for.
     case noDevice = "no-device"
     /// No app of that name.

@@ -74,6 +74,37 @@ extension ByteString {
     bytes.split(separator: Self.slash).last.map { ByteString($0) }
   }
 
+  /// Why these bytes are no name of an entry in a directory; nil if they are one plain component:
+  /// neither empty, `.` nor `..`, without `/` and NUL, of at most 255 bytes (NAME_MAX).
+  public var nameFault: String? {
+    if isEmpty { return "it is empty" }
+    if self == "." || self == ".." { return "it is '\(self)'" }
+    if bytes.contains(Self.slash) { return "it contains a '/'" }
+    if hasNUL { return "it contains a NUL byte" }
+    return count > 255 ? "it has \(count) bytes, and at most 255 are allowed" : nil
+  }
+
+  /// Whether it is the text form of a UUID (RFC 9562, section 4), in either case.
+  public var isUUID: Bool {
+    let bytes = bytes
+    return count == 36
+      && bytes.enumerated().allSatisfy { place, byte in
+        [8, 13, 18, 23].contains(place)
+          ? byte == UInt8(ascii: "-") : Character(UnicodeScalar(byte)).isHexDigit && byte < 0x80
+      }
+  }
+
+  /// The path of the directory that the last component is in: empty for a relative path of one
+  /// component and for the empty path, `/` for an absolute one.
+  public var parent: ByteString {
+    let (bytes, first) = (bytes, bytes.startIndex + (isAbsolute ? 1 : 0))
+    var end = bytes.endIndex
+    while end > first, bytes[end - 1] == Self.slash { end -= 1 }
+    while end > first, bytes[end - 1] != Self.slash { end -= 1 }
+    while end > first, bytes[end - 1] == Self.slash { end -= 1 }
+    return ByteString(bytes[..<end])
+  }
+
   /// Joins two paths with one slash; an empty side gives the other.
   public func appending(_ other: ByteString) -> ByteString {
     if isEmpty { return other }

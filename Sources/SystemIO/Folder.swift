@@ -28,6 +28,15 @@ public struct Folder: ~Copyable, Sendable {
     return Folder(adopting: Int32(raw), path: path)
   }
 
+  /// Opens the folder at a path that is known to have no symbolic link in it, as `Host.realPath` gives
+  /// it; one that has come into it since is refused (ELOOP).
+  public static func open(resolved path: ByteString) throws(SystemError) -> Folder {
+    let raw = try SystemError.check(.open, path) {
+      unsafe path.withCString { unsafe cl_open_resolved($0) }
+    }
+    return Folder(adopting: Int32(raw), path: path)
+  }
+
   /// Opens the folder at a path, making what is missing of it with the given permissions.
   public static func make(
     path: ByteString, permissions: UInt16 = 0o777
@@ -36,11 +45,22 @@ public struct Folder: ~Copyable, Sendable {
       return try open(path: path)
     } catch {
       guard error.number == ENOENT, let last = path.lastComponent else { throw error }
-      let parts = path.components.dropLast()
-      let joined = ByteString(parts.map(\.bytes).joined(separator: [ByteString.slash]))
-      let above = path.isAbsolute ? ByteString("/").appending(joined) : joined
+      let above = path.parent
       let parent = try make(path: above.isEmpty ? "." : above, permissions: permissions)
       return try parent.makeFolder(last, permissions: permissions)
+    }
+  }
+
+  /// The same for a path that has no symbolic link in it: none is followed.
+  public static func make(
+    resolved path: ByteString, permissions: UInt16 = 0o777
+  ) throws(SystemError) -> Folder {
+    do {
+      return try open(resolved: path)
+    } catch {
+      guard error.number == ENOENT, let last = path.lastComponent else { throw error }
+      return try make(resolved: path.parent, permissions: permissions)
+        .makeFolder(last, permissions: permissions)
     }
   }
 

@@ -122,6 +122,14 @@ public enum Host {
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
   }
 
+  /// A path with the links resolved in that part of it which is there.
+  public static func resolved(_ path: ByteString) -> ByteString {
+    if let real = try? realPath(path) { return real }
+    guard let name = path.lastComponent else { return path }
+    let parent = path.parent
+    return resolved(parent.isEmpty ? "." : parent).appending(name)
+  }
+
   /// The absolute path of the program that is running.
   public static func programPath() throws(SystemError) -> ByteString {
     try realPath("/proc/self/exe")

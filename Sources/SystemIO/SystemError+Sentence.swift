@@ -5,11 +5,17 @@ extension SystemError: CustomStringConvertible {
   public var description: String { "cannot \(operation.rawValue) '\(path)': \(reason)" }
 
   /// Why the call failed, in plain words.
-  public var reason: String { Self.reason(of: number) }
+  public var reason: String {
+    operation == .trust
+      ? "it belongs to another user, or others may write to it" : Self.reason(of: number)
+  }
 
   /// What to do about it, where there is something to say.
   public var hint: String? {
-    switch number {
+    if operation == .trust {
+      return "run as the user who owns it; if it came with a copy of the device, remove it"
+    }
+    return switch number {
     case EACCES, EPERM: "check the owner and the mode, or run as the user who owns it"
     case ENOSPC: "free space or inodes on that volume, or choose another"
     case EDQUOT: "free space within the quota, or ask for a larger one"
@@ -41,6 +47,16 @@ extension SystemError: CustomStringConvertible {
   /// What stands at that path is not what it was a moment ago.
   public static func replaced(_ path: ByteString) -> SystemError {
     SystemError(.read, path, number: ESTALE)
+  }
+
+  /// A file that would have more bytes than whoever reads it takes.
+  public static func tooLarge(_ path: ByteString) -> SystemError {
+    SystemError(.write, path, number: EFBIG)
+  }
+
+  /// Something at that path, of this program by its name, may have been made by somebody else.
+  public static func untrusted(_ path: ByteString) -> SystemError {
+    SystemError(.trust, path, number: EPERM)
   }
 
   /// Whether this user may not do it.

@@ -21,7 +21,7 @@ public struct SystemError: Error, Hashable, Sendable {
 
   /// What a call does, in the words of a message and as the name of a fault point.
   public enum Operation: String, CaseIterable, Sendable {
-    case open, read, write, list, link, rename, remove, lock, map, clone
+    case open, read, write, list, link, rename, remove, lock, map, clone, trust
     case status = "look at"
     case close = "close"
     case create = "create"

@@ -318,7 +318,38 @@ import Testing
       "--on-failure", "echo 100%", "--", "--tag", "it's")
     let line = outcome.output.dropLast()
     #expect(line.contains(" sleep $(shuf -n 1 -i 0-60); nice "), "\(line)")
-    #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || { echo 100\%; }"#), "\(line)")
+    #expect(line.hasSuffix(#" --tag 'it'\''s' --when on-ac || sh -c 'echo 100\%'"#), "\(line)")
+  }
+
+  /// Each of these was once a syntax error for the whole line, so that the backup never ran.
+  @Test(arguments: ["notify-send failed &", "mail -s x me;", "echo failed # tell me", "echo 'a' }"])
+  func whatRunsOnFailureNeverBreaksTheLine(command: String) throws {
+    let outcome = try run("schedule", "install", "--cron", "--dry-run", "--on-failure", command)
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let line = outcome.output.split(separator: " ", maxSplits: 5).last ?? ""
+    let parsed = try Program.run("sh", ["-n", "-c", String(line)])
+    #expect(parsed.code == 0, "\(parsed.errors)")
+    let quoted = "'" + command.replacing("'", with: #"'\''"#) + "'"
+    #expect(line.hasSuffix("|| sh -c \(quoted)\n"), "\(line)")
+  }
+
+  @Test(arguments: ["--cron", "--systemd"])
+  func aCommandThatTheShellCannotParseIsRefused(scheduler: String) throws {
+    let outcome = try run("schedule", "install", scheduler, "--on-failure", "echo 'open")
+    #expect(outcome.code == 2)
+    #expect(outcome.errors.contains("the shell cannot parse '--on-failure'"), "\(outcome.errors)")
+    #expect(try !cli.isThere("home/crontab") && !cli.isThere("home/systemctl"))
+  }
+
+  @Test func aTimerWithoutLingeringIsWarnedOf() throws {
+    try program("loginctl", "[ \"$1 $3\" = 'show-user --property=Linger' ] && echo Linger=no")
+    let without = try run("schedule", "install", "--systemd")
+    #expect(without.code == 0)
+    #expect(without.errors.contains("'loginctl enable-linger'"), "\(without.errors)")
+    try program("loginctl", "echo Linger=yes")
+    #expect(try !run("schedule", "install", "--systemd").errors.contains("linger"))
+    try program("loginctl", "exit 1")
+    #expect(try !run("schedule", "install", "--systemd").errors.contains("linger"))
   }
 
   @Test(arguments: [

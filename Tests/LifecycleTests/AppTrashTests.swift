@@ -10,7 +10,7 @@ import Testing
   private static let day: Int64 = 24 * 3600
 
   private func items(_ rig: UpdateRig) throws -> [Trash.Item] {
-    try Trash(of: rig.root).items()
+    try Trash(of: rig.device()).items()
   }
 
   private func update(_ rig: UpdateRig, at seconds: Int64) throws {
@@ -58,10 +58,10 @@ import Testing
       if try InterruptedOperation.all(on: rig.root).contains(where: \.canBeFinished) { break }
       _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
     }
-    #expect(try Trash(of: rig.root).isInUse(updated))
+    #expect(try Trash(of: rig.device()).isInUse(updated))
     let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run().done
     #expect(done.map(\.isFinished) == [true])
-    #expect(try !Trash(of: rig.root).isInUse(updated))
+    #expect(try !Trash(of: rig.device()).isInUse(updated))
     #expect(try rig.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")
   }
 }

@@ -33,9 +33,9 @@ import Testing
     var snapshot = try #require(try rig.backup().snapshot).snapshot
     snapshot.unreadable = notes
     for path: ByteString in ["folders/a/sub/file 3", "folders/a/sub/file 39999", "folders/a/x"] {
-      #expect(snapshot.reasonToSpare(path) != nil, "\(path)")
+      #expect(SparedPaths(snapshot).reasonToSpare(path) != nil, "\(path)")
     }
-    #expect(snapshot.reasonToSpare("folders/other/file") == nil)
+    #expect(SparedPaths(snapshot).reasonToSpare("folders/other/file") == nil)
   }
 
   private static func leftOut(_ count: Int, in folder: ByteString) -> [LeftOut] {
@@ -70,11 +70,11 @@ import Testing
     #expect(snapshot.device.containers.map(\.path) == ["folders/tree"])
     snapshot.leftOut = kept
     for path: ByteString in ["folders/tree/3/inner/cache", "folders/tree/39999/inner/cache"] {
-      #expect(snapshot.reasonToSpare(path) != nil, "\(path)")
-      #expect(snapshot.reasonToSpare(path, unlessLeftOut: true) == nil, "\(path)")
+      #expect(SparedPaths(snapshot).reasonToSpare(path) != nil, "\(path)")
+      #expect(SparedPaths(snapshot, deletesExcluded: true).reasonToSpare(path) == nil, "\(path)")
     }
     snapshot.leftOut = [LeftOut(path: "folders/tree", rule: "caches", files: 9, bytes: 9)]
-    #expect(snapshot.reasonToSpare("folders/tree/3/inner/cache") == nil)
+    #expect(SparedPaths(snapshot).reasonToSpare("folders/tree/3/inner/cache") == nil)
   }
 
   /// More than a snapshot could hold, if each had its place: it is made, and can be read.

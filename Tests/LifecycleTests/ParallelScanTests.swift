@@ -15,19 +15,21 @@ import Testing
     rig = try Rig(inMemory: true)
   }
 
-  @Test(arguments: [1, 2, 7, 40, 1000])
-  func anyShareFindsTheSame(share: Int) throws {
+  @Test(arguments: [1, 2, 7, 40, 1000], [false, true])
+  func anyShareFindsTheSame(share: Int, isForPurge: Bool) throws {
     try makeTree(seed: 7)
     let (device, policy) = try (device(), Rig.policy(.coreSimulator))
-    let whole = DeviceScan.run(device, policy: policy).containers
-    let parts = try scan(device, policy, share: share).containers
+    var options = isForPurge ? ScanOptions.forPurge() : ScanOptions()
+    options.workers = 1
+    let whole = DeviceScan.run(device, policy: policy, options: options).containers
+    let parts = try scan(device, policy, options, share: share).containers
     #expect(parts.map(\.container.logicalPrefix) == whole.map(\.container.logicalPrefix))
     for (part, serial) in zip(parts, whole) {
       expectWellFormed(part)
       #expect(Found(part) == Found(serial), "\(serial.container.logicalPrefix)")
     }
     #expect(whole.map(\.entries.count).reduce(0, +) > 400)
-    #expect(whole.contains { !$0.marks.isEmpty })
+    #expect(isForPurge || whole.contains { !$0.marks.isEmpty })
     #expect(whole.contains { !$0.ownFolders.isEmpty })
   }
 
@@ -66,12 +68,11 @@ import Testing
     let device = try Device.find(root: rig.folder.path("tree/Containers"), layout: .folder)
     let policy = try Rig.policy(.folder)
     var options = ScanOptions()
-    options.workers = 2
+    (options.workers, options.share) = (2, 5)
     for number in stride(from: 1, to: 60, by: 7) {
       let plan = Faults.Plan(failing: [.list], at: number, number: 5)
       let found = try Faults.inject(plan) {
-        try ParallelScan(device.containers, policy, options, at: Host.now(), share: 5)
-          .run(knowing: nil)
+        try ParallelScan(device.containers, policy, options, at: Host.now()).run(knowing: nil)
       }
       #expect(found.containers.map(\.unreadable.count).reduce(0, +) == 1)
       for scan in found.containers { expectWellFormed(scan) }
@@ -85,8 +86,8 @@ import Testing
     var options = ScanOptions {
       asked.wrappingAdd(1, ordering: .relaxed).newValue > 20
     }
-    options.workers = 3
-    let found = try ParallelScan(device.containers, policy, options, at: Host.now(), share: 4)
+    (options.workers, options.share) = (3, 4)
+    let found = try ParallelScan(device.containers, policy, options, at: Host.now())
       .run(knowing: nil)
     #expect(found.isInterrupted)
   }
@@ -96,11 +97,11 @@ import Testing
   }
 
   private func scan(
-    _ device: Device, _ policy: CompiledPolicy, share: Int
+    _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions = ScanOptions(), share: Int
   ) throws -> ParallelScan.Result {
-    var options = ScanOptions()
-    options.workers = 3
-    return try ParallelScan(device.containers, policy, options, at: Host.now(), share: share)
+    var options = options
+    (options.workers, options.share) = (3, share)
+    return try ParallelScan(device.containers, policy, options, at: Host.now())
       .run(knowing: nil)
   }
 
@@ -155,6 +156,7 @@ import Testing
       let marks: MarkSet?
       let siblings: SiblingSet?
       let isOwn: Bool
+      let accessed: Int64?
     }
 
     var entries: [ByteString: Entry] = [:]
@@ -168,7 +170,8 @@ import Testing
         entries[scan.path(index)] = Entry(
           status: entry.status, verdicts: entry.verdicts, fate: entry.fate,
           children: entry.children.map { scan.name($0) }, marks: scan.marks[index],
-          siblings: scan.siblings[index], isOwn: scan.ownFolders.contains(index))
+          siblings: scan.siblings[index], isOwn: scan.ownFolders.contains(index),
+          accessed: scan.accessTimes[index])
       }
     }
   }

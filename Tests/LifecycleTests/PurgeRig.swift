@@ -49,7 +49,9 @@ struct PurgeRig {
 
   func scan(_ overlays: [String] = []) throws -> DeviceScan {
     let device = try Device.find(root: folder.path(root), layout: .coreSimulator)
-    return DeviceScan.run(device, policy: try Self.policy(overlays), options: .forPurge())
+    return DeviceScan.run(
+      device, policy: try Self.policy(overlays),
+      options: ScanVariant.ofThisTest.applied(to: .forPurge()))
   }
 
   /// The device's policy, compiled once for all tests.

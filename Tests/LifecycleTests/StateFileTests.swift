@@ -1,10 +1,11 @@
 import ArchiveStore
 import Codecs
-import Lifecycle
 import PolicyEngine
 import SystemIO
 import TestSupport
 import Testing
+
+@testable import Lifecycle
 
 @Suite struct StateFileTests {
   let rig: StateRig
@@ -236,10 +237,13 @@ import Testing
     try finish("c", [])
     let state = try rig.open()
     let (a, b, c) = (state.containers[0], state.containers[1], state.containers[2])
-    #expect(state.arePacksThere(packs, for: a) && state.arePacksThere(more, for: a))
-    #expect(!state.arePacksThere(packs, for: b) && state.arePacksThere(more, for: b))
-    #expect(state.arePacksThere([], for: c) && !state.arePacksThere([], for: a))
-    for pack in packs { #expect(!state.arePacksThere(packs.subtracting([pack]), for: a)) }
+    func areThere(_ packs: Set<Digest>, for container: KnownContainer) -> Bool {
+      state.arePacksThere(ListedPacks(packs), for: container)
+    }
+    #expect(areThere(packs, for: a) && areThere(more, for: a))
+    #expect(!areThere(packs, for: b) && areThere(more, for: b))
+    #expect(areThere([], for: c) && !areThere([], for: a))
+    for pack in packs { #expect(!areThere(packs.subtracting([pack]), for: a)) }
   }
 
   @Test func aSecondRunOfTheSourceIsBusy() throws {

@@ -24,7 +24,7 @@ import Testing
     _ = try DeviceRestoreOperation(
       plan, rig.repository, from: reader, saving: BackupRequest(program: "test")
     ).run()
-    return try Trash(of: device.root).items()
+    return try Trash(of: device).items()
   }
 
   @Test func aDayAfterItGoesWithTheNextOperation() throws {
@@ -52,19 +52,25 @@ import Testing
     let note = String(
       decoding: try rig.folder.read(
         trash.appending(name).appending("operation.json")), as: UTF8.self)
-    let other = note.replacing("folders/tree", with: "apps/other")
-    try rig.folder.write(other, at: trash.appending("other/operation.json"))
-    try rig.folder.write("theirs", at: trash.appending("other/apps/other/data/file"))
-    try rig.folder.write("whose?", at: trash.appending("unknown/file"))
-    let both = note.replacing(
-      #""subjects":["#, with: #""subjects":[{"path":"apps/other"},"#)
-    try rig.folder.write(both, at: trash.appending("shared/operation.json"))
-    try rig.folder.write("theirs", at: trash.appending("shared/apps/other/data/file"))
-    try rig.folder.write("ours", at: trash.appending("shared/folders/tree/file"))
+    let ids = (1...3).map { ByteString("20270115T080000-0000000\($0)") }
+    let (other, unknown, shared) = (ids[0], ids[1], ids[2])
+    func write(_ text: String, _ id: ByteString) throws {
+      try rig.folder.write(
+        text.replacing("\(name)", with: "\(id)"),
+        at: trash.appending(id).appending("operation.json"))
+    }
+    try write(note.replacing("folders/tree", with: "apps/other"), other)
+    try rig.folder.write("theirs", at: trash.appending(other).appending("apps/other/data/file"))
+    try rig.folder.write("whose?", at: trash.appending(unknown).appending("file"))
+    try write(
+      note.replacing(#""subjects":["#, with: #""subjects":[{"path":"apps/other"},"#), shared)
+    let theirs = trash.appending(shared).appending("apps/other/data/file")
+    try rig.folder.write("theirs", at: theirs)
+    try rig.folder.write("ours", at: trash.appending(shared).appending("folders/tree/file"))
     let left = try restore(rig, snapshot, at: 3 * 24 * 3600)
-    #expect(Set(left.map(\.id)).isSuperset(of: ["other", "unknown", "shared"]) && left.count == 4)
-    #expect(try rig.text(trash.appending("shared/apps/other/data/file")) == "theirs")
-    #expect(try rig.names(trash.appending("shared/folders")).isEmpty)
+    #expect(Set(left.map(\.id)).isSuperset(of: ids) && left.count == 4)
+    #expect(try rig.text(theirs) == "theirs")
+    #expect(try rig.names(trash.appending(shared).appending("folders")).isEmpty)
   }
 
   @Test func whatCannotBeLookedAtIsListedAllTheSame() throws {
@@ -72,7 +78,7 @@ import Testing
     try rig.folder.write("stored", at: "tree/file")
     let snapshot = try #require(try rig.backup().snapshot)
     _ = try restore(rig, snapshot, at: 0)
-    let trash = Trash(of: rig.folder.path("tree"))
+    let trash = try trash(of: rig)
     let found = (1...20).compactMap { call in
       Faults.inject(Faults.Plan(failing: [.list], at: call, number: 13)) { try? trash.items() }
     }
@@ -86,15 +92,71 @@ import Testing
     let rig = try Rig(inMemory: true)
     try rig.folder.write("precious", at: "precious/file")
     let place = rig.folder.path("precious")
-    try rig.folder.write(
-      #"{"format":1,"id":"x","operation":"restore","time":"2020-01-01T00:00:00Z","subjects":[],"#
-        + #""elsewhere":[{"path":"\#(place)"},{"path":"\#(place)/.sandboxctl/trash/../x"}]}"#,
-      at: "tree/.sandboxctl/trash/x/operation.json")
-    let trash = Trash(of: rig.folder.path("tree"))
+    let id = "20200101T000000-0123abcd"
+    let places = ["", "/.sandboxctl/trash/../\(id)", "/.sandboxctl/trash/\(id)"].map {
+      #"{"path":"\#(place)\#($0)"}"#
+    }
+    try writeNote(rig, id, elsewhere: places)
+    try rig.folder.write("precious", at: ByteString("precious/.sandboxctl/trash/\(id)/file"))
+    let trash = try trash(of: rig)
     let items = try trash.items()
     #expect(items.map(\.folders.count) == [1])
     try trash.remove(try #require(items.first))
     #expect(try rig.text("precious/file") == "precious")
+    #expect(try rig.text(ByteString("precious/.sandboxctl/trash/\(id)/file")) == "precious")
     #expect(try trash.items().isEmpty)
+  }
+
+  /// The path in the note is that of a trash in the device, where a link leads out of it.
+  @Test func aLinkInTheWayOfATrashIsNotFollowed() throws {
+    let rig = try Rig(inMemory: true)
+    let id = "20200101T000000-0123abcd"
+    try rig.folder.write("precious", at: ByteString("victim/\(id)/file"))
+    _ = try Folder.make(path: rig.folder.path("tree/x/.sandboxctl"))
+    try Folder.open(path: rig.folder.path("tree/x/.sandboxctl"))
+      .createLink("trash", to: rig.folder.path("victim"))
+    let place = rig.folder.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
+    try writeNote(rig, id, elsewhere: [#"{"path":"\#(place)"}"#])
+    let trash = try trash(of: rig)
+    let item = try #require(try trash.items().first)
+    #expect(throws: SystemError.self) { try trash.remove(item) }
+    #expect(try rig.text(ByteString("victim/\(id)/file")) == "precious")
+  }
+
+  @Test func whatIsNoOperationOrOfAnotherOneIsLeftAlone() throws {
+    let rig = try Rig(inMemory: true)
+    let id = "20200101T000000-0123abcd"
+    try writeNote(rig, "20200101T000000-01234567", as: id)
+    try rig.folder.write("mine", at: "tree/.sandboxctl/trash/Documents/thesis")
+    let items = try trash(of: rig).items()
+    #expect(items.map(\.id) == [ByteString(id)])
+    #expect(items.map(\.operation) == [nil], "its note is of another operation")
+  }
+
+  @Test func theTrashOfAnotherUserIsNotTouched() throws {
+    guard Host.userID == 0 else { return }
+    let rig = try Rig(inMemory: true)
+    try writeNote(rig, "20200101T000000-0123abcd")
+    try Folder.open(path: rig.folder.path("tree/.sandboxctl")).setOwner(
+      user: 1000, group: 1000, of: "trash")
+    let error = #expect(throws: SystemError.self) { try trash(of: rig).items() }
+    #expect(error?.operation == .trust)
+  }
+
+  private func trash(of rig: Rig) throws -> Trash {
+    try Trash(of: Device.find(root: rig.folder.path("tree"), layout: .folder))
+  }
+
+  private func writeNote(
+    _ rig: Rig, _ id: String, as folder: String? = nil, elsewhere: [String] = []
+  ) throws {
+    let path = ByteString("tree/.sandboxctl/trash/\(folder ?? id)/operation.json")
+    try rig.folder.write(
+      #"{"format":1,"id":"\#(folder == nil ? id : "another")","operation":"restore","#
+        + #""time":"2020-01-01T00:00:00Z","subjects":[],"#
+        + #""elsewhere":[\#(elsewhere.joined(separator: ","))]}"#, at: path)
+    for name in ["tree/.sandboxctl/trash", "tree/.sandboxctl"] as [ByteString] {
+      try Folder.open(path: rig.folder.path(name)).setPermissions(0o700)
+    }
   }
 }

@@ -143,10 +143,23 @@ extension DeviceRecord {
       layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
       osVersion: fields.json["os_version"]?.string,
       containers: try fields.elements("containers") { field throws(StoreError) in
-        ContainerRecord(
-          path: try field.path("path"), uuid: field.json["uuid"]?.string,
-          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
+        try ContainerRecord(field)
       })
+  }
+}
+
+extension ContainerRecord {
+  /// A restore names directories by what is read here, so that only plain components are taken
+  /// (docs/repository-format.md, "Snapshot").
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+    let (uuid, revision) = (fields.json["uuid"]?.string, fields.json["revision"]?.string)
+    for (member, name) in [("uuid", uuid), ("revision", revision)] {
+      guard let fault = name.flatMap({ ByteString($0).nameFault }) else { continue }
+      throw fields.fault(member, "the name of a directory: \(fault)")
+    }
+    self.init(
+      path: try fields.path("path"), uuid: uuid, revision: revision,
+      realPath: try fields.path("real_path"))
   }
 }
 

@@ -28,6 +28,8 @@ struct cl_status {
 };
 
 long cl_open(int folder, const char *name, int flags, unsigned mode);
+// Opens a directory by a path of which no component may be a symbolic link (ELOOP).
+long cl_open_resolved(const char *path);
 long cl_close(int fd);
 long cl_read(int fd, void *into, size_t count);
 long cl_pread(int fd, void *into, size_t count, int64_t at);

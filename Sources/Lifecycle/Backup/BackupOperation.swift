@@ -69,7 +69,7 @@ public struct BackupOperation {
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
-    var contents = StoredContents(session: session, lists: StoredLists(session))
+    var contents = StoredContents(session)
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }

@@ -30,7 +30,7 @@ public struct BackupPlan: Sendable {
   /// the settings of Flatpak apps.
   private var unreadableFolders: [PathRemark] {
     device.findings.filter { finding in
-      finding.code == .unreadable
+      [.unreadable, .foreignLink].contains(finding.code)
         && (!finding.path.isAbsolute || finding.path.lastComponent == "overrides")
         && !device.containers.contains { finding.path.isWithin($0.path) }
     }.map { PathRemark(path: $0.path, remark: $0.reason) }

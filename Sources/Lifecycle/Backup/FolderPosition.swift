@@ -50,7 +50,7 @@ struct FolderPosition: ~Copyable {
   private mutating func enter(_ tree: borrowing KeptTree) throws(Failure) {
     (container, way) = (tree.number, [])
     do throws(SystemError) {
-      let root = try Folder.open(path: tree.scan.container.absolutePath)
+      let root = try Folder.open(resolved: tree.scan.container.absolutePath)
       guard try root.status().identity == tree.scan.entries[0].status.identity else {
         throw SystemError.replaced(tree.scan.container.absolutePath)
       }

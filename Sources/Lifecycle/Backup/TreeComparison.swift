@@ -167,8 +167,15 @@ struct TreeComparison {
 struct StoredContents {
   let session: WritingSession
   let lists: StoredLists
+  private let packs: ListedPacks
   /// Which bundles are of the versions that are stored.
   var versions = BundleVersions.unknown
+
+  init(_ session: WritingSession) {
+    self.session = session
+    lists = StoredLists(session)
+    packs = ListedPacks(session.indexedPacks)
+  }
 
   /// How far the record of a container may be relied on.
   func trust(in container: KnownContainer?, of state: SourceState) -> ContentTrust {
@@ -176,7 +183,7 @@ struct StoredContents {
     return ChangeRules.trust(
       snapshotIsHeld: session.holds(snapshot: container.snapshot),
       canRelyOnLists: session.canRelyOnLists,
-      arePacksThere: state.arePacksThere(session.indexedPacks, for: container))
+      arePacksThere: state.arePacksThere(packs, for: container))
   }
 
   /// Whether every blob of an entry is there.

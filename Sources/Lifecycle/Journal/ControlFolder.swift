@@ -15,7 +15,7 @@ enum ControlFolder {
   /// Opens one of its folders, making what is missing durable before anything relies on it.
   static func make(_ name: ByteString, root: ByteString) throws(SystemError) -> Folder {
     if let folder = try open(name, root: root) { return folder }
-    let device = try Folder.open(path: root)
+    let device = try Folder.open(resolved: root)
     let own = try device.makeFolder(OwnNames.folder, permissions: 0o700)
     let folder = try own.makeFolder(name, permissions: 0o700)
     try own.sync()
@@ -23,10 +23,35 @@ enum ControlFolder {
     return folder
   }
 
-  /// Opens one of its folders; nothing where there is none. Nothing is made.
+  /// Opens one of its folders; nil if there is none. Nothing is made.
+  ///
+  /// - Throws: `untrusted` if it is not the user's own.
   static func open(_ name: ByteString, root: ByteString) throws(SystemError) -> Folder? {
     do throws(SystemError) {
-      return try Folder.open(path: root).folder(OwnNames.folder).folder(name)
+      let device = try Folder.open(resolved: root)
+      let owner = try device.status().user
+      let own = try device.folder(OwnNames.folder)
+      try ControlTrust.require(own.status(), at: own.path, deviceOwner: owner)
+      let folder = try own.folder(name)
+      try ControlTrust.require(folder.status(), at: folder.path, deviceOwner: owner)
+      return folder
+    } catch {
+      if error.isMissing { return nil }
+      throw error
+    }
+  }
+
+  /// Reads one of the program's files in such a folder; nil if there is none.
+  ///
+  /// - Throws: `untrusted` if it is not the user's own.
+  static func read(
+    _ name: ByteString, in folder: borrowing Folder, limit: Int
+  ) throws(SystemError) -> [UInt8]? {
+    do throws(SystemError) {
+      let file = try folder.file(name)
+      let path = folder.path.appending(name)
+      try ControlTrust.require(file.status(), at: path, deviceOwner: folder.status().user)
+      return try file.readAll(limit: limit)
     } catch {
       if error.isMissing { return nil }
       throw error

@@ -23,7 +23,7 @@ public struct InterruptedOperation: Sendable {
   public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
     var found: [InterruptedOperation] = []
     for (path, bytes) in try texts(on: root) {
-      guard let record = JournalRecord(reading: bytes),
+      guard let record = JournalRecord(reading: bytes), JournalRecord.isID(ByteString(record.id)),
         OperationJournal.file(record.id) == path.lastComponent
       else {
         throw LifecycleError(
@@ -56,15 +56,10 @@ public struct InterruptedOperation: Sendable {
     } catch { throw LifecycleError(error) }
   }
 
-  /// A journal's text; nothing where it has ended.
+  /// A journal's text; nil if it has ended.
   static func read(
     _ name: ByteString, in folder: borrowing Folder
   ) throws(SystemError) -> [UInt8]? {
-    do throws(SystemError) {
-      return try folder.file(name).readAll(limit: 1 << 31)
-    } catch {
-      if error.isMissing { return nil }
-      throw error
-    }
+    try ControlFolder.read(name, in: folder, limit: JournalRecord.limit)
   }
 }

@@ -65,6 +65,21 @@ struct JournalRecord: Hashable, Sendable {
 extension JournalRecord {
   private static let format: Int64 = 1
 
+  /// The most bytes of a journal's file: 2 GiB, about ten million steps. A longer one is not written,
+  /// before the first step is taken, as it could not be read.
+  static let limit = 1 << 31
+
+  /// Whether a name is that of an operation: `20260131T120000-` and eight hexadecimal digits.
+  static func isID(_ name: ByteString) -> Bool {
+    let parts = name.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
+    let isDigit = { (byte: UInt8) in (0x30...0x39).contains(byte) }
+    guard parts.count == 2, parts[0].count == 15, parts[1].count == 8 else { return false }
+    let (day, time) = (parts[0].prefix(8), parts[0].suffix(6))
+    return day.allSatisfy(isDigit) && parts[0].dropFirst(8).first == UInt8(ascii: "T")
+      && time.allSatisfy(isDigit)
+      && parts[1].allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
+  }
+
   /// The journal's file: the head on the first line, then a step a line.
   var bytes: [UInt8] {
     var head = JSON.object([
@@ -87,10 +102,28 @@ extension JournalRecord {
     return head
   }
 
-  /// Reads a journal's file; nothing where it is none of this format.
+  /// Reads a journal's file line by line, as it is written; nil if it is none of this format.
   init?(reading bytes: [UInt8]) {
-    let limits = JSON.Limits(bytes: 1 << 31, depth: 8)
-    guard let json = try? JSON(parsing: bytes, limits: limits),
+    var lines = bytes.split(separator: UInt8(ascii: "\n"))[...]
+    guard let first = lines.popFirst() else { return nil }
+    self.init(head: Array(first) + (lines.isEmpty ? [] : Self.ending))
+    steps.reserveCapacity(lines.count)
+    for (number, line) in lines.enumerated() {
+      let isLast = number == lines.count - 1
+      let text = line.dropLast(isLast ? Self.ending.count : 1)
+      guard line.suffix(isLast ? Self.ending.count : 1) == (isLast ? Self.ending : [0x2C])[...],
+        let json = try? JSON(parsing: Array(text)), let step = JournalStep(json, roots: roots.count)
+      else { return nil }
+      steps.append(step)
+    }
+  }
+
+  /// What ends the list of steps and the file.
+  private static let ending = Array("]}".utf8)
+
+  /// Reads the first line, without steps.
+  private init?(head bytes: [UInt8]) {
+    guard let json = try? JSON(parsing: bytes, limits: JSON.Limits(bytes: Self.limit, depth: 8)),
       json["format"]?.integer == Self.format, let id = json["id"]?.string,
       let operation = json["operation"]?.string,
       let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
@@ -99,8 +132,7 @@ extension JournalRecord {
       let containers = Self.paths(json["containers"]),
       let inHand = json["in_hand"]?.integer, containers.indices.contains(Int(clamping: inHand)),
       let roots = json["roots"]?.array?.map({ Root($0) }), !roots.contains(nil),
-      let steps = json["steps"]?.array?.map({ JournalStep($0, roots: roots.count) }),
-      !steps.contains(nil)
+      json["steps"]?.array?.isEmpty == true
     else { return nil }
     self.id = id
     self.operation = operation
@@ -112,7 +144,6 @@ extension JournalRecord {
     self.state = state
     self.staging = staging
     self.roots = roots.compactMap { $0 }
-    self.steps = steps.compactMap { $0 }
   }
 
   static func list(_ paths: [ByteString]) -> JSON {

@@ -44,13 +44,15 @@ struct OpenedNote: Sendable {
   ///
   /// A folder that is another one by now, or has got another mode since, is left alone; so is one that
   /// belongs to somebody else by now, which only they can change.
-  func settle() throws(SystemError) {
+  ///
+  /// - Parameter scope: where folders may lie, for a note that another run may have written.
+  func settle(within scope: RecoveryScope? = nil) throws(SystemError) {
     guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
       let bytes = try InterruptedOperation.read(name, in: folder)
     else { return }
     // A note that is damaged says nothing; it was written whole, and is of one rename.
     if let note = Content(reading: bytes) {
-      for path in note.paths { try note.settle(path) }
+      for path in note.paths where scope?.permits(path) ?? true { try note.settle(path) }
     }
     try remove()
   }
@@ -90,7 +92,7 @@ struct OpenedNote: Sendable {
       let names = path.components
       let first = names.dropLast().prefix(8).map(\.bytes)
       var folder = try Folder.open(
-        path: ByteString("/").appending(
+        resolved: ByteString("/").appending(
           ByteString(first.joined(separator: [UInt8(ascii: "/")]))))
       for name in names.dropFirst(first.count) { folder = try folder.folder(name) }
       return folder

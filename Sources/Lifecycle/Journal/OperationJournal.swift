@@ -119,6 +119,10 @@ final class OperationJournal {
   static func write(
     _ record: JournalRecord, in folder: borrowing Folder
   ) throws(SystemError) {
-    try AtomicFile.write(record.bytes, as: file(record.id), in: folder, permissions: 0o600)
+    let bytes = record.bytes
+    guard bytes.count <= JournalRecord.limit else {
+      throw SystemError.tooLarge(folder.path.appending(file(record.id)))
+    }
+    try AtomicFile.write(bytes, as: file(record.id), in: folder, permissions: 0o600)
   }
 }

@@ -36,6 +36,16 @@ public struct Recovery {
     _ operation: InterruptedOperation
   ) throws(LifecycleError) -> RecoveredOperation {
     let record = operation.record
+    let scope = RecoveryScope(device)
+    if let place = scope.forbiddenPlace(in: record) {
+      throw LifecycleError(
+        .failed,
+        "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
+          + "'\(place)', which is in no container of this device",
+        hint: "the journal may have come with a copy of another device: look at "
+          + "'\(ControlFolder.path(ControlFolder.journal, root: device.root))', and remove it if it "
+          + "is not yours")
+    }
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
     if record.state != .preparing { try requireStopped(operation) }
@@ -46,7 +56,7 @@ public struct Recovery {
       let lock = try FileLock(OperationJournal.lock(record.id), in: folder, waiting: true)
       defer { withExtendedLifetime(lock) {} }
       let opened = OpenedNote(record.id, root: device.root)
-      try opened.settle()
+      try opened.settle(within: scope)
       switch record.state {
       case .preparing: break
       case .moving: try finish(record, in: folder, &outcome)
@@ -111,7 +121,7 @@ public struct Recovery {
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
     for place in record.staging {
       do throws(SystemError) {
-        try StagingFolder.removeAbandoned(in: Folder.open(path: place))
+        try StagingFolder.removeAbandoned(in: Folder.open(resolved: place))
       } catch { if !error.isMissing { throw error } }
     }
   }
@@ -119,7 +129,7 @@ public struct Recovery {
   /// Removes what an operation on an app has of folders in which nothing is: in the safe harbor, and in the
   /// trash where it was taken back.
   private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
-    if !outcome.isFinished { Trash(of: device.root).removeEmpty(record.id) }
+    if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }
     for subject in record.subjects where subject.components.first == "apps" {
       guard let name = subject.lastComponent.flatMap({ LogicalName(component: $0) }) else {
         continue

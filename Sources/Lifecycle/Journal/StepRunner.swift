@@ -31,12 +31,26 @@ final class StepRunner {
     guard let staged = try staged(step, source) else { return false }
     let target = try ladder(step.root)
     try target.withFolder(above) { place throws(SystemError) in
-      if let present = try place.statusIfPresent(name) {
-        try keep(step, place, leaving: (present.kind == .directory) != (staged.kind == .directory))
-      }
+      try keepPresent(step, place, for: staged.kind)
       try fill(step, source, place)
     }
     return true
+  }
+
+  /// Keeps what stands in the place; again if something else has come there since, which the rename
+  /// that follows would replace.
+  private func keepPresent(
+    _ step: JournalStep, _ place: borrowing Folder, for kind: FileKind
+  ) throws(SystemError) {
+    var kept: FileIdentity?
+    for _ in 0..<3 {
+      guard let present = try place.statusIfPresent(step.name), present.identity != kept else {
+        return
+      }
+      try keep(step, place, leaving: (present.kind == .directory) != (kind == .directory))
+      kept = present.identity
+    }
+    throw SystemError.replaced(place.path.appending(step.name))
   }
 
   /// Whether what a step brings is still where it was staged.
@@ -116,7 +130,8 @@ final class StepRunner {
     if let ladder = ladders[root] { return ladder }
     let (path, inode) = (roots[root].path, roots[root].inode)
     let folder =
-      inode == nil ? try Folder.make(path: path, permissions: 0o700) : try Folder.open(path: path)
+      inode == nil
+      ? try Folder.make(resolved: path, permissions: 0o700) : try Folder.open(resolved: path)
     if let inode, try folder.status().identity.inode != inode { throw SystemError.replaced(path) }
     let ladder = PathLadder(root: folder)
     ladders[root] = ladder

@@ -25,7 +25,7 @@ struct TakingBack {
     if !hasCome { return }
     for place in record.staging {
       do throws(SystemError) {
-        let folder = try Folder.open(path: place)
+        let folder = try Folder.open(resolved: place)
         try StagingFolder.keepAbandoned(in: folder) { staging throws(SystemError) in
           try trash(in: folder, probing: staging)
         }
@@ -85,7 +85,7 @@ extension JournalRecord {
   func syncRoots() throws(SystemError) {
     for root in roots {
       do throws(SystemError) {
-        try Folder.open(path: root.path).syncVolume()
+        try Folder.open(resolved: root.path).syncVolume()
       } catch { if !error.isMissing { throw error } }
     }
   }

@@ -19,7 +19,7 @@ struct PlannedEntries {
     let isOwnChange = planned.links > 1 && unlinked.contains(planned.identity)
     guard status.modified == planned.modified, isOwnChange || status.changed == planned.changed
     else { return "it was changed meanwhile" }
-    if !scan.accessed.isEmpty, status.kind == .file, accessed > scan.accessed[index] {
+    if let before = scan.accessTimes[index], status.kind == .file, accessed > before {
       return "it was read meanwhile"
     }
     return nil

@@ -168,7 +168,7 @@ struct PurgeFinder {
 
   private func add(_ index: Int, to sum: inout UnitSum) {
     let entry = scan.entries[index]
-    let accessed = scan.accessed.isEmpty ? nil : scan.accessed[index]
+    let accessed = scan.accessTimes[index]
     // Listing a folder counts as reading it: only its changes tell of use.
     let isFolder = entry.status.kind == .directory
     sum.newest = max(

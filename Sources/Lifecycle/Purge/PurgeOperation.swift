@@ -47,7 +47,7 @@ public struct PurgeOptions: Sendable {
       PurgeRequest.sign(of: party, in: scan)
     },
     space: @escaping @Sendable (ByteString) -> VolumeSpace? = { path in
-      try? Folder.open(path: path).space()
+      try? Folder.open(resolved: path).space()
     }
   ) {
     self.isStopping = isStopping

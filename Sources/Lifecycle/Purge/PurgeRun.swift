@@ -55,7 +55,7 @@ struct PurgeRun {
     for scan in plan.scan.containers {
       guard scan.entries.first?.status.identity.device == device,
         plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
-        let root = try? Folder.open(path: scan.container.absolutePath)
+        let root = try? Folder.open(resolved: scan.container.absolutePath)
       else { continue }
       let left = AsideFolder.settleLeftovers(in: root)
       report.failed += left.kept.map {
@@ -101,7 +101,7 @@ struct PurgeRun {
   private mutating func purge(_ number: Int, _ places: ArraySlice<Int>, _ party: ByteString) {
     let scan = plan.scan.containers[number]
     do throws(SystemError) {
-      let root = try Folder.open(path: scan.container.absolutePath)
+      let root = try Folder.open(resolved: scan.container.absolutePath)
       guard try root.status().identity == scan.entries[0].status.identity else {
         throw SystemError.replaced(scan.container.absolutePath)
       }

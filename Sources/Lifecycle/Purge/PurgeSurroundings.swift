@@ -25,7 +25,7 @@ extension PurgeRequest {
       guard let root = container.entries.first, spaces[root.status.identity.device] == nil else {
         continue
       }
-      let folder = try Folder.open(path: container.container.absolutePath)
+      let folder = try Folder.open(resolved: container.container.absolutePath)
       spaces[root.status.identity.device] = try folder.space()
     }
     return spaces
@@ -77,7 +77,7 @@ extension PurgeRequest {
   ) throws(SystemError) -> [ByteString: [Int: UInt64]] {
     var found: [ByteString: [Int: UInt64]] = [:]
     for container in scan.containers {
-      let root = try Folder.open(path: container.container.absolutePath)
+      let root = try Folder.open(resolved: container.container.absolutePath)
       guard try root.mayShareBlocks() else { continue }
       let bytes = SharedBytes.measure(container, root)
       if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }

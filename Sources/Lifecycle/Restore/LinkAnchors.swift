@@ -24,15 +24,13 @@ struct LinkAnchors: Sendable {
   }
 
   private var byUUID: [ByteString: Anchor] = [:]
-  private var places: [Anchor] = []
+  private var byPlace: [ByteString: Anchor] = [:]
 
   init(_ anchors: [Anchor] = []) {
     for anchor in anchors {
       if let uuid = anchor.uuid { byUUID[uuid] = anchor }
-      places.append(anchor)
+      byPlace[anchor.from] = byPlace[anchor.from] ?? anchor
     }
-    // The innermost place that holds a target is the one that is meant.
-    places.sort { $0.from.count > $1.from.count }
   }
 
   /// What becomes of a link's target.
@@ -43,7 +41,10 @@ struct LinkAnchors: Sendable {
     {
       return leads(link, to: named(link, parts, index, anchor))
     }
-    guard let anchor = places.first(where: { link.isWithin($0.from) }) else { return .foreign }
+    // The innermost place that holds a target is the one that is meant.
+    guard let anchor = link.andParents.lazy.compactMap({ byPlace[$0] }).first else {
+      return .foreign
+    }
     return leads(link, to: moved(link, anchor))
   }
 

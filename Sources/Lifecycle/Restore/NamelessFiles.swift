@@ -16,8 +16,9 @@ struct NamelessFiles: Sendable {
   init(_ plan: RestorePlan) {
     var counts: [ByteString: UInt64] = [:]
     let (snapshot, policy) = (plan.snapshot.snapshot, plan.request.rules?.policy)
+    let containers = snapshot.containerPaths
     for left in plan.request.deletesExcluded ? [] : snapshot.leftOut
-    where !snapshot.namesFolders(left)
+    where !left.namesFolder(in: containers)
       && (Self.isOfCommandLine(left.rule) || policy?.hasRule(left.rule) != true)
     {
       counts[left.path, default: 0].addClamping(left.files)
@@ -33,32 +34,45 @@ struct NamelessFiles: Sendable {
 
   /// Why the file at a logical path may be one of them, where it may.
   func reasonToSpare(_ path: ByteString) -> String? {
-    guard let count = counts.first(where: { path.isWithin($0.key) })?.value else { return nil }
+    guard let count = path.andParents.lazy.compactMap({ counts[$0] }).first else { return nil }
     let which = count == 1 ? "the file" : "one of the \(count) files"
     return "it may be \(which) that the backup left out; '--delete-excluded' removes it"
   }
 }
 
-extension Snapshot {
-  /// Why what is at a logical path may be missing here though it was there: nothing where the
+/// The paths of a snapshot that what it lacks may have been at: what a restore with `--delete` does
+/// not remove.
+struct SparedPaths: Sendable {
+  private let excluded: PathSet
+  private let unreadable: PathSet
+  private let mounts: PathSet
+
+  /// - Parameter deletesExcluded: whether what was excluded from the backup is not spared.
+  init(_ snapshot: Snapshot, deletesExcluded: Bool = false) {
+    let named = deletesExcluded ? [] : snapshot.leftOut
+    let containers = snapshot.containerPaths
+    excluded = PathSet(named.lazy.filter { $0.namesFolder(in: containers) }.map(\.path))
+    unreadable = PathSet(snapshot.unreadable.lazy.map(\.path))
+    mounts = PathSet(snapshot.mounts)
+  }
+
+  /// Why what is at a logical path may be missing in the snapshot though it was there; nil if the
   /// snapshot says that it was not.
-  func reasonToSpare(_ path: ByteString, unlessLeftOut: Bool = false) -> String? {
-    if !unlessLeftOut, leftOut.contains(where: { isAbout(path, $0.path) && namesFolders($0) }) {
-      return "it was left out of the backup"
-    }
-    if unreadable.contains(where: { isAbout(path, $0.path) }) {
-      return "it could not be read by the backup"
-    }
-    return mounts.contains { isAbout(path, $0) } ? "a volume was mounted there" : nil
+  func reasonToSpare(_ path: ByteString) -> String? {
+    if excluded.isAbout(path) { return "it was left out of the backup" }
+    if unreadable.isAbout(path) { return "it could not be read by the backup" }
+    return mounts.isAbout(path) ? "a volume was mounted there" : nil
   }
+}
 
-  private func isAbout(_ path: ByteString, _ other: ByteString) -> Bool {
-    path.isWithin(other) || other.isWithin(path)
-  }
+extension Snapshot {
+  fileprivate var containerPaths: Set<ByteString> { Set(device.containers.map(\.path)) }
+}
 
+extension LeftOut {
   /// Files that were left out one by one are counted at their container, without their names. Where
   /// too many folders were, any in the path may be one of them.
-  fileprivate func namesFolders(_ left: LeftOut) -> Bool {
-    left.rule == LeftOut.unnamed || !device.containers.contains { $0.path == left.path }
+  fileprivate func namesFolder(in containers: Set<ByteString>) -> Bool {
+    rule == Self.unnamed || !containers.contains(path)
   }
 }

@@ -7,10 +7,23 @@ final class RestoreFindings: Sendable {
   private struct State: Sendable {
     /// Entries that are not there, nor what is below them.
     var unmade: Set<Int> = []
-    var damaged: [(number: Int, reason: String)] = []
-    var failed: [(number: Int, reason: String)] = []
+    var damaged = Reasons()
+    var failed = Reasons()
     var missing: [BlobUse] = []
     var ownersNotSet = 0
+  }
+
+  /// Reasons in the order in which they were found, each entry's first one by its number.
+  private struct Reasons: Sendable {
+    private(set) var all: [(number: Int, reason: String)] = []
+    private var first: [Int: Int] = [:]
+
+    mutating func append(_ number: Int, _ reason: String) {
+      if first[number] == nil { first[number] = all.count }
+      all.append((number, reason))
+    }
+
+    subscript(number: Int) -> String? { first[number].map { all[$0].reason } }
   }
 
   private let state = Mutex(State())
@@ -22,7 +35,7 @@ final class RestoreFindings: Sendable {
   func fail(_ number: Int, _ reason: String) {
     counters.didFail()
     state.withLock { state in
-      state.failed.append((number, reason))
+      state.failed.append(number, reason)
       state.unmade.insert(number)
     }
   }
@@ -30,14 +43,14 @@ final class RestoreFindings: Sendable {
   /// An entry was made, but not all that belongs to it.
   func remark(_ number: Int, _ reason: String) {
     counters.didFail()
-    state.withLock { $0.failed.append((number, reason)) }
+    state.withLock { $0.failed.append(number, reason) }
   }
 
   /// A file's stored data is damaged; said once for each.
   func lose(_ number: Int, _ reason: String) {
     state.withLock { state in
       guard state.unmade.insert(number).inserted else { return }
-      state.damaged.append((number, reason))
+      state.damaged.append(number, reason)
       counters.didFail()
     }
   }
@@ -45,18 +58,18 @@ final class RestoreFindings: Sendable {
   /// An entry was made, but what is stored of something that belongs to it is damaged.
   func losePart(_ number: Int, _ reason: String) {
     counters.didFail()
-    state.withLock { $0.damaged.append((number, reason)) }
+    state.withLock { $0.damaged.append(number, reason) }
   }
 
   /// An entry is another name of one that is not there: it is not there either, and for that reason.
   func loseLike(_ other: Int, _ number: Int) {
     state.withLock { state in
       state.unmade.insert(number)
-      if let reason = state.damaged.first(where: { $0.number == other })?.reason {
-        state.damaged.append((number, reason))
+      if let reason = state.damaged[other] {
+        state.damaged.append(number, reason)
       } else {
-        let reason = state.failed.first { $0.number == other }?.reason
-        state.failed.append((number, reason ?? "the file that it is a name of could not be made"))
+        state.failed.append(
+          number, state.failed[other] ?? "the file that it is a name of could not be made")
       }
     }
   }
@@ -92,8 +105,8 @@ final class RestoreFindings: Sendable {
       }
       bound.close(&remarks)
     }
-    tell(found.damaged, &report.damaged)
-    tell(found.failed, &report.failed)
+    tell(found.damaged.all, &report.damaged)
+    tell(found.failed.all, &report.failed)
     report.ownersNotSet = found.ownersNotSet
     for (number, entry) in plan.tree.entries.enumerated()
     where entry.action.isWritten && plan.isCounted(entry) && !found.unmade.contains(number) {

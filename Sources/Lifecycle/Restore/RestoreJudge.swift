@@ -5,6 +5,8 @@ internal import SystemIO
 /// Decides, down the snapshot's tree, what comes back of each entry.
 struct RestoreJudge: ~Copyable {
   let rules: RestoreRules?
+  /// The entries that are in the target now, by path; nil unless the rules ask for them.
+  let present: EntryLookup?
   private let classes: ClassFilter
   private let base: ByteString
   private let selection: [ByteString]
@@ -12,6 +14,7 @@ struct RestoreJudge: ~Copyable {
 
   init(_ request: RestoreRequest, _ snapshot: Snapshot) {
     rules = request.rules
+    present = request.rules?.present.map { EntryLookup($0) }
     base = request.path
     classes = ClassFilter(request.classes, snapshot)
     selection = request.rules?.selection.components ?? []
@@ -56,7 +59,7 @@ struct RestoreJudge: ~Copyable {
       case .remove: return (.remove, frame)
       case .regenerate:
         // Where a container is made anew it is written, and that of one that is there stays.
-        if let rules, rules.generated[path] != nil || rules.present?.index(of: path) != nil {
+        if let rules, rules.generated[path] != nil || present?.index(of: path) != nil {
           return (.skip, frame)
         }
       }

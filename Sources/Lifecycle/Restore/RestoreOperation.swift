@@ -61,7 +61,8 @@ public struct RestoreOperation: ~Copyable {
     try requireRoom()
     var report = RestoreReport(plan)
     do {
-      let root = try Folder.make(path: plan.place.folder)
+      let root = try Folder.make(resolved: plan.place.folder)
+      try requirePlanned(root)
       try part?.prepare(in: plan.place.folder)
       let staging = try StagingFolder.make(in: root)
       do {
@@ -80,12 +81,21 @@ public struct RestoreOperation: ~Copyable {
     return report
   }
 
+  /// Refuses another folder than the plan was made for.
+  private func requirePlanned(_ root: borrowing Folder) throws {
+    guard let planned = plan.place.identity, try root.status().identity != planned else { return }
+    throw LifecycleError(
+      .failed,
+      "cannot restore to '\(root.path)': another directory has taken its place since the restore was "
+        + "planned", hint: "run the restore again")
+  }
+
   /// Refuses what does not fit. A restore of several parts has asked for all of them together.
   private func requireRoom() throws(LifecycleError) {
     if part != nil { return }
     let needs = VolumeNeeds(plan, from: reader)
     guard needs.all.contains(where: { $0.verdict != .fits }) else { return }
-    if let folder = try? Folder.open(path: plan.place.folder), StagingFolder.isAny(in: folder) {
+    if let folder = try? Folder.open(resolved: plan.place.folder), StagingFolder.isAny(in: folder) {
       // What a killed run left there may be all that is in the way.
       try? StagingFolder.removeAbandoned(in: folder)
       return try VolumeNeeds(plan, from: reader).require()

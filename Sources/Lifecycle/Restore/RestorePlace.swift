@@ -13,6 +13,9 @@ struct RestorePlace: Sendable {
   let name: ByteString?
   /// The depth of the entry that remarks call the target: they name what is below it.
   let shownDepth: UInt16
+  /// The folder that the plan was made for; nil if there was none. What is at its path when the plan
+  /// is carried out must be the same one.
+  var identity: FileIdentity?
 
   /// Finds the place for a request, and whether it has to say what becomes of what is there.
   ///
@@ -58,7 +61,7 @@ struct RestorePlace: Sendable {
         .usage, "cannot restore to '\(target)': it has no name",
         hint: "name a folder that does not exist yet, or an empty one")
     }
-    let folder = above(target)
+    let folder = Host.resolved(above(target))
     if overwrite == nil, let parent = try? Folder.open(path: folder),
       try parent.statusIfPresent(name) != nil
     {

@@ -30,7 +30,7 @@ public struct RestorePlan: Sendable {
   /// Absolute links that lead out of what is restored, which stay as they were stored.
   public internal(set) var foreignLinks: [PathRemark] = []
 
-  let place: RestorePlace
+  var place: RestorePlace
   var tree = PlannedTree()
   var deletions: [PlannedDeletion] = []
   /// Databases of which something changes in a folder that is there.

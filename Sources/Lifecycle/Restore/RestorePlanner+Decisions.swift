@@ -162,9 +162,7 @@ extension RestorePlanner {
   ) -> Bool {
     do {
       let path = plan.request.path.appending(above).appending(name)
-      if let reason = plan.snapshot.snapshot.reasonToSpare(
-        path, unlessLeftOut: plan.request.deletesExcluded)
-      {
+      if let reason = spared.reasonToSpare(path) {
         throw Obstacle(reason: reason)
       }
       let totals = try totals(of: name, depth: Int(plan.tree.entries[folder].depth))

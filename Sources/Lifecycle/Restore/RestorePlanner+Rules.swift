@@ -83,10 +83,8 @@ extension RestorePlanner {
     guard let rules = judge.rules, let folder = folders.last?.number else { return false }
     let above = plan.tree.path(folder, from: plan.place.shownDepth)
     if rules.isSelected(above.appending(name)) { return true }
-    guard let scan = rules.present, let index = scan.index(of: above.appending(name)) else {
-      return false
-    }
-    return scan.entries[index].fate == .leftOut
+    guard let index = judge.present?.index(of: above.appending(name)) else { return false }
+    return rules.present?.entries[index].fate == .leftOut
   }
 }
 

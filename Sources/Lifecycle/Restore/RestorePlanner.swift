@@ -49,6 +49,7 @@ struct RestorePlanner: ~Copyable {
   var proof: ContentProof?
   let removals: PolicyRemovals
   let nameless: NamelessFiles
+  let spared: SparedPaths
   /// What goes with databases that come, so that it belongs to none that stays.
   var strays: Set<FolderChild> = []
   private var bound: PlanBound
@@ -81,11 +82,14 @@ struct RestorePlanner: ~Copyable {
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request)
     nameless = NamelessFiles(plan)
+    spared = SparedPaths(
+      plan.snapshot.snapshot, deletesExcluded: plan.request.deletesExcluded)
     bound = PlanBound(plan.place, whole: nil)
     damage = RemarkBound(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
-      let folder = try Folder.open(path: plan.place.folder)
+      let folder = try Folder.open(resolved: plan.place.folder)
+      self.plan.place.identity = try folder.status().identity
       if let now = plan.request.rules?.comparesBytesAt, plan.place.name == nil {
         proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: folder)
       }

@@ -38,11 +38,7 @@ struct ContainerTargets {
       let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)
       return Target(record: record, logical: logical, fate: .harbor, path: path, present: nil)
     }
-    // On its own device a container comes back under its own name.
-    let old = record.uuid.map { ByteString($0) } ?? logical.instance
-    let own = request.isInPlace || logical.instance != nil ? old : nil
-    let uuid = record.revision.map { ByteString($0) } ?? own
-    guard let place = request.device.place(forNew: logical, uuid: uuid) else { return nil }
+    guard let place = try place(of: record, logical) else { return nil }
     if let link = try danglingLink(at: place) {
       throw LifecycleError(
         .failed,
@@ -51,6 +47,22 @@ struct ContainerTargets {
     }
     let path = logical.kind == .settings ? place.parent : place.path
     return Target(record: record, logical: logical, fate: .make, path: path, present: nil)
+  }
+
+  /// Where a container is made. On its own device it comes back under its own name, unless another one
+  /// has that by now.
+  private func place(
+    of record: ContainerRecord, _ logical: LogicalContainer
+  ) throws -> ContainerPlace? {
+    let device = request.device
+    if let revision = record.revision {
+      return try device.place(forNew: logical, named: ByteString(revision))
+    }
+    let old = record.uuid.map { ByteString($0) } ?? logical.instance
+    guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
+      !device.containers.contains(where: { $0.uuid == old })
+    else { return try device.place(forNew: logical) }
+    return try device.place(forNew: logical, named: old)
   }
 
   /// Whether data waits for its app: as the policy says, and only of an app that has a name.
@@ -63,7 +75,7 @@ struct ContainerTargets {
   }
 
   private func danglingLink(at place: ContainerPlace) throws -> ByteString? {
-    guard let parent = try? Folder.open(path: place.parent),
+    guard let parent = try? Folder.open(resolved: place.parent),
       try parent.statusIfPresent(place.name)?.kind == .symlink
     else { return nil }
     return try parent.target(of: place.name)

@@ -58,7 +58,7 @@ public struct DeviceRestoreOperation {
       throw error
     }
     do throws(SystemError) { try journal.end() } catch { throw LifecycleError(error) }
-    Trash(of: root).removeOld(of: subjects, now: plan.request.time)
+    Trash(of: plan.request.device).removeOld(of: subjects, now: plan.request.time)
     report.seconds = Host.monotonicSeconds() - start
     return report
   }
@@ -119,7 +119,7 @@ public struct DeviceRestoreOperation {
     if part.fate == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
-        _ = try Folder.make(path: harbor, permissions: 0o700)
+        _ = try Folder.make(resolved: harbor, permissions: 0o700)
       } catch { throw LifecycleError(error) }
     }
     let report = try RestoreOperation(

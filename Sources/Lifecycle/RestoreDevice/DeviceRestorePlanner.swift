@@ -264,7 +264,7 @@ struct DeviceRestorePlanner {
   /// A container that is there is merged into; else it is made in the folder that it is to be in,
   /// and in the safe harbor merged into what waits already.
   private func place(of target: ContainerTargets.Target) -> RestorePlace {
-    let isThere = (try? Folder.open(path: target.path)) != nil
+    let isThere = (try? Folder.open(resolved: target.path)) != nil
     if isThere { return RestorePlace(folder: target.path, name: nil, shownDepth: 0) }
     let parts = target.path.components
     let above = ByteString(

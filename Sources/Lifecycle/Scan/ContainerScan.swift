@@ -8,7 +8,7 @@ public import SystemIO
 /// one folder one after another. Names lie in one byte arena.
 public struct ContainerScan: Sendable {
   public let container: Container
-  /// The entries; the first is the container's root.
+  /// The entries; the first is the container's root. `append` adds to them.
   public internal(set) var entries: [ScannedEntry] = []
   var names: [UInt8] = []
   /// What could not be looked at, by its path in the container.
@@ -21,8 +21,8 @@ public struct ContainerScan: Sendable {
   /// Mounts below the root that were entered, as the scan was told to, by their path in the container.
   public internal(set) var crossedMounts: [ByteString] = []
 
-  /// When each entry was last read, in seconds since 1970; empty unless the scan was to note it.
-  var accessed: [Int64] = []
+  /// When each entry was last read.
+  private(set) var accessTimes: AccessTimes
   /// The program's own folders and repositories, which are left alone whatever the policy says.
   var ownFolders: Set<Int> = []
   /// The marks that entries bear themselves, by index.
@@ -30,7 +30,23 @@ public struct ContainerScan: Sendable {
   /// Which names that rules ask for lie in a folder, by its index.
   var siblings: [Int: SiblingSet] = [:]
 
-  init(_ container: Container) { self.container = container }
+  /// - Parameter notesAccess: whether the scan records when entries were last read; the same for all
+  ///   parts of one container's scan.
+  init(_ container: Container, notesAccess: Bool = false) {
+    self.container = container
+    accessTimes = AccessTimes(isRecorded: notesAccess)
+  }
+
+  /// Adds an entry with its access time.
+  ///
+  /// - Parameter accessed: seconds since 1970.
+  /// - Returns: its index.
+  @discardableResult
+  mutating func append(_ entry: ScannedEntry, accessed: Int64) -> Int {
+    entries.append(entry)
+    accessTimes.append(accessed)
+    return entries.count - 1
+  }
 
   /// The name of an entry; the root's is empty.
   public func name(_ index: Int) -> ByteString { ByteString(names[entries[index].nameRange]) }
@@ -96,6 +112,22 @@ public struct ContainerScan: Sendable {
     return range.filter { entries[$0].fate != .leftOut }.sorted {
       names[entries[$0].nameRange].lexicographicallyPrecedes(names[entries[$1].nameRange])
     }
+  }
+}
+
+/// The access times of a scan's entries, by index: of each of them, or of none.
+struct AccessTimes: Sendable {
+  /// Whether the scan records them.
+  let isRecorded: Bool
+  private var seconds: [Int64] = []
+
+  init(isRecorded: Bool) { self.isRecorded = isRecorded }
+
+  /// The access time of an entry in seconds since 1970; nil if none are recorded.
+  subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
+
+  fileprivate mutating func append(_ accessed: Int64) {
+    if isRecorded { seconds.append(accessed) }
   }
 }
 

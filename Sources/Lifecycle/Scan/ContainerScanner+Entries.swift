@@ -13,27 +13,26 @@ extension ContainerScanner {
       scan.entries[state.folder].firstChild = Int32(scan.entries.count)
     }
     scan.entries[state.folder].childCount += 1
-    if notesAccess { scan.accessed.append(entry.accessed) }
     let start = scan.names.count
     scan.names.append(contentsOf: bytes[entry.nameRange])
-    return append(
-      entry.status, nameStart: start, nameLength: entry.nameRange.count, parent: state.folder,
-      policy, type: type(of: entry, bytes, policy, folder))
+    let found = self.entry(
+      entry.status, parent: state.folder, name: start..<scan.names.count, policy,
+      type: type(of: entry, bytes, policy, folder))
+    return scan.append(found, accessed: entry.accessed)
   }
 
-  /// Appends an entry with what the policy says of it.
-  @discardableResult
-  mutating func append(
-    _ status: FileStatus, nameStart: Int, nameLength: Int, parent: Int,
-    _ policy: Classifier.State, type: EntryType
-  ) -> Int {
+  /// An entry with the policy's verdicts on it.
+  ///
+  /// - Parameter name: where its name is in the scan's names.
+  mutating func entry(
+    _ status: FileStatus, parent: Int, name: Range<Int>, _ policy: Classifier.State,
+    type: EntryType
+  ) -> ScannedEntry {
     let verdicts = classifier.verdicts(policy, Self.facts(type, status))
     let mode = verdicts[options.view].backup.mode(for: options.destination)
-    scan.entries.append(
-      ScannedEntry(
-        parent: Int32(parent), nameStart: UInt32(nameStart), nameLength: UInt16(nameLength),
-        fate: mode == .never ? .leftOut : .kept, status: status, verdicts: verdicts, type: type))
-    return scan.entries.count - 1
+    return ScannedEntry(
+      parent: Int32(parent), nameStart: UInt32(name.lowerBound), nameLength: UInt16(name.count),
+      fate: mode == .never ? .leftOut : .kept, status: status, verdicts: verdicts, type: type)
   }
 
   static func facts(_ type: EntryType, _ status: FileStatus) -> EntryFacts {

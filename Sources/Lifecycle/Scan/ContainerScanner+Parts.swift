@@ -16,10 +16,10 @@ extension ContainerScanner {
       ]
       return close(&part, rest, leaving: [])
     }
-    prepare(container)
+    prepare(container, notesAccess: job.notesAccess)
     var part = ScanPart(job: job, scan: scan)
     do throws(SystemError) {
-      let root = try Folder.open(path: container.absolutePath)
+      let root = try Folder.open(resolved: container.absolutePath)
       remind(container, root)
       return walk(root, &part)
     } catch {
@@ -110,14 +110,12 @@ extension ContainerScanner {
     entry.parent = Int32(parent)
     entry.nameStart = UInt32(scan.names.count)
     (entry.firstChild, entry.childCount) = (0, 0)
-    let index = scan.entries.count
-    scan.entries.append(entry)
+    let index = scan.append(entry, accessed: 0)
     link.name.withSpan { name in
       for position in name.indices { scan.names.append(name[position]) }
     }
     if let marks = link.marks { scan.marks[index] = marks }
     if let siblings = link.siblings { scan.siblings[index] = siblings }
-    if options.isForPurge { scan.accessed.append(0) }
     return index
   }
 }

@@ -24,8 +24,6 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var memory: MarkMemory?
   /// How often the classifier has forgotten its states.
   var generation = 0
-  /// Whether the container's volume tells when its files were read, and somebody wants to know.
-  var notesAccess = false
   /// Whether the scan was asked to stop: nothing more is looked at.
   private(set) var isDone = false
   /// From how many entries on the folders that are still to be entered are left to another scanner.
@@ -53,7 +51,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
 
   /// Scans a container from its root on; gives the folders that are left to another scanner.
   mutating func begin(_ container: Container) -> [WalkStart<State>] {
-    prepare(container)
+    prepare(container, notesAccess: false)
     do throws(SystemError) {
       return try walk(container)
     } catch {
@@ -63,8 +61,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   /// Gets ready for a container, or for a part of one.
-  mutating func prepare(_ container: Container) {
-    scan = ContainerScan(container)
+  mutating func prepare(_ container: Container, notesAccess: Bool) {
+    scan = ContainerScan(container, notesAccess: notesAccess)
     bounds = ScanBounds(container)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
@@ -75,8 +73,11 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   }
 
   private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
-    let root = try Folder.open(path: container.absolutePath)
+    let root = try Folder.open(resolved: container.absolutePath)
     let status = try root.status()
+    // On a volume mounted with noatime the access time is about when the file was made.
+    let notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
+    scan = ContainerScan(container, notesAccess: notesAccess)
     var policy = classifier.root(
       container.kind, app: container.policyApp, group: container.policyGroup)
     remind(container, root)
@@ -84,10 +85,8 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     name.set([UInt8]().span)
     policy = hold(classifier.marking(policy, found), root)
     note(found, at: 0)
-    append(status, nameStart: 0, nameLength: 0, parent: 0, policy, type: .directory)
-    // Where no reading is noted, what stands there is about when the file was made.
-    notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
-    if notesAccess { scan.accessed.append(0) }
+    scan.append(
+      entry(status, parent: 0, name: 0..<0, policy, type: .directory), accessed: 0)
     if options.excluded.contains(status.identity) {
       scan.exclude(0)
       return []

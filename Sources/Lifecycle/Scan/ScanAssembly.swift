@@ -62,7 +62,9 @@ private struct Graft {
 
   func apply(_ part: ContainerScan, to scan: inout ContainerScan) {
     scan.names.append(contentsOf: part.names[segment.names])
-    for index in segment.entries { scan.entries.append(moved(part.entries[index])) }
+    for index in segment.entries {
+      scan.append(moved(part.entries[index]), accessed: part.accessTimes[index] ?? 0)
+    }
     let copy = part.entries[segment.copy]
     if copy.childCount > 0 {
       scan.entries[home].firstChild = copy.firstChild + Int32(entries)
@@ -70,7 +72,6 @@ private struct Graft {
     }
     scan.entries[home].fate = copy.fate
     scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
-    if !part.accessed.isEmpty { scan.accessed.append(contentsOf: part.accessed[segment.entries]) }
     for (index, marks) in part.marks where segment.entries.contains(index) {
       scan.marks[index + entries] = marks
     }

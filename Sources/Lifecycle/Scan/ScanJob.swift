@@ -11,6 +11,8 @@ struct ScanJob: Sendable {
   let container: Int
   /// The folders, in the order of the walk; none for a whole container.
   var starts: [ScanStart] = []
+  /// Whether access times are recorded: decided by the job that began the container, once.
+  var notesAccess = false
 }
 
 /// A folder that a job left to another one.

@@ -1,4 +1,5 @@
 internal import Codecs
+internal import Synchronization
 
 /// The packs that a repository had when a state was written: their ids begun, 8 bytes each, in
 /// order (docs/state-file.md, "Containers").
@@ -9,11 +10,27 @@ enum PackList {
     for word in packs.map(\.leadingWord).sorted() { LittleEndian.append(word, to: &bytes) }
     return bytes
   }
+}
+
+/// The packs that a run may rely on, to be compared with the lists of a state. The containers that one
+/// run recorded share a list, which is compared once, however many they are.
+final class ListedPacks: Sendable {
+  private let words: Set<UInt64>
+  private let answers = Mutex<[RecordPlace: Bool]>([:])
+
+  init(_ packs: Set<Digest>) { words = Set(packs.map(\.leadingWord)) }
+
+  /// Whether all packs of a list in a state's file are among these; false if it cannot be read.
+  func hold(_ list: RecordPlace, in file: RecordFile) -> Bool {
+    if let known = answers.withLock({ $0[list] }) { return known }
+    let answer = file.read(list).map { hold($0) } ?? false
+    answers.withLock { $0[list] = answer }
+    return answer
+  }
 
   /// Whether all packs of a list are among these.
-  static func isWithin(_ packs: Set<Digest>, _ list: [UInt8]) -> Bool {
-    let words = Set(packs.map(\.leadingWord))
-    return list.count % 8 == 0
+  func hold(_ list: [UInt8]) -> Bool {
+    list.count % 8 == 0
       && stride(from: 0, to: list.count, by: 8).allSatisfy {
         words.contains(LittleEndian.integer(list.span, at: $0))
       }

@@ -1,5 +1,5 @@
 public import ArchiveStore
-public import Codecs
+internal import Codecs
 public import SystemIO
 
 // State: what earlier backups of a source knew of each entry, so that nothing is read twice.
@@ -49,13 +49,19 @@ public final class SourceState: Sendable {
 
   /// What is known of a container.
   public func container(_ path: ByteString) -> KnownContainer? {
-    containers.first { $0.path == path }
+    let containers = containers
+    var (low, high) = (0, containers.count)
+    while low < high {
+      let middle = (low + high) / 2
+      if containers[middle].path < path { low = middle + 1 } else { high = middle }
+    }
+    return low < containers.count && containers[low].path == path ? containers[low] : nil
   }
 
   /// Whether the repository has each pack that it had when a container was recorded.
-  public func arePacksThere(_ packs: Set<Digest>, for container: KnownContainer) -> Bool {
-    guard let list = known?.file.read(container.packs) else { return false }
-    return PackList.isWithin(packs, list)
+  func arePacksThere(_ packs: ListedPacks, for container: KnownContainer) -> Bool {
+    guard let file = known?.file else { return false }
+    return packs.hold(container.packs, in: file)
   }
 
   /// What is known of a folder.

@@ -1,16 +1,20 @@
-internal import SandboxModel
+public import SandboxModel
 public import SystemIO
 
 /// What operations replaced or removed on a device: `.sandboxctl/trash/<operation>/<logical path>`
 /// (docs/journal.md, "The trash").
 public struct Trash: Sendable {
   private let root: ByteString
+  private let scope: RecoveryScope
 
   /// How long at least something is kept, in seconds: 24 hours.
   public static let age = 24.0 * 3600
 
-  /// The trash of the device at a root.
-  public init(of root: ByteString) { self.root = root }
+  /// The trash of a device.
+  public init(of device: Device) {
+    root = device.root
+    scope = RecoveryScope(device)
+  }
 
   /// What one operation put there.
   public struct Item: Sendable {
@@ -47,25 +51,25 @@ public struct Trash: Sendable {
     let place = ControlFolder.path(ControlFolder.trash, root: root)
     var items: [Item] = []
     for name in try trash.names() {
-      guard let folder = try? trash.folder(name) else { continue }
-      let note = TrashNote(in: folder)
+      guard JournalRecord.isID(name), let folder = try? trash.folder(name) else { continue }
+      let note = TrashNote(in: folder, of: name)
       var time = note?.time
       if time == nil { time = try folder.status().modified }
       items.append(
         Item(
           id: name, operation: note?.operation, time: time ?? Timestamp(seconds: 0),
           subjects: note?.subjects ?? [],
-          folders: [place.appending(name)] + Self.known(note?.elsewhere ?? [], name),
+          folders: [place.appending(name)] + known(note?.elsewhere ?? [], name),
           saved: note?.saved))
     }
     return items.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
-  /// Folders on other volumes, as far as they are such by their names: a note can be wrong, and nothing
-  /// else may be removed.
-  private static func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
+  /// Folders on other volumes, as far as they are a trash of this operation in one of the device's
+  /// containers: a note can be wrong, and nothing else may be removed.
+  private func known(_ places: [ByteString], _ name: ByteString) -> [ByteString] {
     places.filter { place in
-      place.isAbsolute && !place.components.contains("..")
+      scope.permits(place)
         && place.components.suffix(3) == [OwnNames.folder, ControlFolder.trash, name]
     }
   }
@@ -73,9 +77,9 @@ public struct Trash: Sendable {
   /// What is below a folder, as far as it can be looked at.
   private static func totals(of path: ByteString) -> RestoreTotals {
     var contents = PresentEntries(protected: [])
-    if let folder = try? Folder.open(path: path) { try? contents.read(folder) }
+    if let folder = try? Folder.open(resolved: path) { try? contents.read(folder) }
     var totals = contents.totals
-    if let note = try? Folder.open(path: path).status(TrashNote.file), totals.files > 0,
+    if let note = try? Folder.open(resolved: path).status(TrashNote.file), totals.files > 0,
       totals.bytes >= note.size
     {
       totals.files -= 1
@@ -111,11 +115,7 @@ public struct Trash: Sendable {
     // Where the note lies comes last, so that what an interruption leaves is still known.
     for path in item.folders.reversed() {
       do throws(SystemError) {
-        let above = path.components.dropLast().map(\.bytes)
-        let parent = try Folder.open(
-          path: ByteString("/").appending(
-            ByteString(above.joined(separator: [UInt8(ascii: "/")]))))
-        try parent.removeTree(item.id)
+        try Folder.open(resolved: path.parent).removeTree(item.id)
       } catch { if !error.isMissing { throw error } }
     }
   }
@@ -130,7 +130,9 @@ public struct Trash: Sendable {
 
   /// Removes what an interruption left of the program's own in an operation's folder, but for the note.
   private static func removeOwn(in path: ByteString) {
-    guard let folder = try? Folder.open(path: path), let names = try? folder.names() else { return }
+    guard let folder = try? Folder.open(resolved: path), let names = try? folder.names() else {
+      return
+    }
     for name in names where AtomicFile.isTemporary(name) || TrashPlace.isProbe(name) {
       try? folder.remove(name)
     }
@@ -138,7 +140,7 @@ public struct Trash: Sendable {
 
   private static func isEmpty(_ path: ByteString) -> Bool {
     do throws(SystemError) {
-      return try holdsNothing(Folder.open(path: path)) { name in
+      return try holdsNothing(Folder.open(resolved: path)) { name in
         name == TrashNote.file || AtomicFile.isTemporary(name) || TrashPlace.isProbe(name)
       }
     } catch { return error.isMissing }
@@ -173,7 +175,7 @@ public struct Trash: Sendable {
         guard let name = subject.lastComponent, let kind = subject.components.first else {
           continue
         }
-        try? Folder.open(path: place).folder(kind).removeTree(name)
+        try? Folder.open(resolved: place).folder(kind).removeTree(name)
       }
     }
   }

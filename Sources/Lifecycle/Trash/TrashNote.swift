@@ -31,12 +31,13 @@ struct TrashNote: Hashable, Sendable {
     ]).compactBytes + [UInt8(ascii: "\n")]
   }
 
-  /// Reads the note of a folder in the trash; nothing where it has none of this format.
-  init?(in folder: borrowing Folder) {
-    guard let bytes = try? folder.file(Self.file).readAll(limit: 1 << 24),
-      let bytes = bytes as [UInt8]?,
+  /// Reads the note of an operation's folder in the trash; nil if it has none of this format, one of
+  /// another operation, or one that is not the user's own.
+  init?(in folder: borrowing Folder, of name: ByteString) {
+    guard let bytes = try? ControlFolder.read(Self.file, in: folder, limit: 1 << 24),
       let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
-      let id = json["id"]?.string, let operation = json["operation"]?.string,
+      let id = json["id"]?.string, ByteString(id) == name,
+      let operation = json["operation"]?.string,
       let time = json["time"]?.string.flatMap({ Timestamp(rfc3339: $0) }),
       let subjects = JournalRecord.paths(json["subjects"]),
       let elsewhere = JournalRecord.paths(json["elsewhere"])

@@ -24,7 +24,7 @@ final class TrashPlace {
   ) throws(SystemError) {
     let trash = try ControlFolder.make(ControlFolder.trash, root: root)
     let own = try trash.makeFolder(ByteString(record.id), permissions: 0o700)
-    var note = TrashNote(in: own) ?? TrashNote(record)
+    var note = TrashNote(in: own, of: ByteString(record.id)) ?? TrashNote(record)
     if let saved { note.saved = saved }
     let isNear = try Self.canMove(from: probe, to: own)
     var place = ControlFolder.path(ControlFolder.trash, root: root)
@@ -36,7 +36,7 @@ final class TrashPlace {
     try trash.sync()
     path = place.appending(container)
     self.note = OpenedNote(record.id, root: root)
-    ladder = PathLadder(root: try Folder.make(path: path, permissions: 0o700))
+    ladder = PathLadder(root: try Folder.make(resolved: path, permissions: 0o700))
   }
 
   /// The folder, next to the containers' own, for what came and had to go again when an operation was

@@ -73,7 +73,7 @@ public struct AppChangeOperation {
     } catch {
       // Nothing was moved: what was staged goes, or 'recover' removes it.
       exchange.abandon()
-      Trash(of: root).removeEmpty(journal.record.id)
+      Trash(of: plan.device).removeEmpty(journal.record.id)
       SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: root)
       try? journal.end()
       throw Self.told(error)
@@ -85,7 +85,7 @@ public struct AppChangeOperation {
       try journal.end()
     } catch { throw Self.told(error) }
     finish(exchange, &report)
-    Trash(of: root).removeOld(of: subjects, now: plan.request.time)
+    Trash(of: plan.device).removeOld(of: subjects, now: plan.request.time)
     report.seconds = Host.monotonicSeconds() - start
     return report
   }

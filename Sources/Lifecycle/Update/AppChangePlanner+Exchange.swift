@@ -120,11 +120,16 @@ extension AppChangePlanner {
     if device.layout == .macOS {
       return device.root.appending("Applications").appending(package.bundleFolder)
     }
-    return device.place(forNew: logical, uuid: request.uuid(for: logical))?.path
+    return newPlace(of: logical)?.path
+  }
+
+  /// Where a container is made; nil if the layout has no place of that kind, or gives no such names.
+  private func newPlace(of logical: LogicalContainer) -> ContainerPlace? {
+    (try? device.place(forNew: logical, named: request.uuid(for: logical))) ?? nil
   }
 
   private func isTaken(_ path: ByteString) -> Bool {
-    guard let name = path.lastComponent, let parent = try? Folder.open(path: path.parent) else {
+    guard let name = path.lastComponent, let parent = try? Folder.open(resolved: path.parent) else {
       return false
     }
     return (try? parent.statusIfPresent(name)) ?? nil != nil
@@ -158,9 +163,9 @@ extension AppChangePlanner {
   private func moving(_ number: Int) -> PlannedContainer {
     let found = scan.containers[number]
     let container = found.container
-    let place = device.place(
-      forNew: container.logical, uuid: request.uuid(for: container.logical))
-    guard request.change == .update, let place else { return keeping(number) }
+    guard request.change == .update, let place = newPlace(of: container.logical) else {
+      return keeping(number)
+    }
     // Beside the one that is there: a rename leads to no other volume.
     let to = container.absolutePath.parent.appending(place.name)
     var planned = PlannedContainer(
@@ -205,11 +210,9 @@ extension AppChangePlanner {
     _ logical: LogicalContainer, _ package: AppPackage, isMade: Bool
   ) -> [PlannedContainer] {
     if device.container(logical) != nil { return [] }
-    guard let place = device.place(forNew: logical, uuid: request.uuid(for: logical)) else {
-      return []
-    }
+    guard let place = newPlace(of: logical) else { return [] }
     let harbor = SafeHarbor.path(for: logical.prefix, root: device.root)
-    if logical.app != nil, (try? Folder.open(path: harbor)) != nil {
+    if logical.app != nil, (try? Folder.open(resolved: harbor)) != nil {
       return [PlannedContainer(logical, .adopt, from: harbor, to: place.path)]
     }
     let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil
@@ -218,13 +221,5 @@ extension AppChangePlanner {
     planned.top = isTaken(place.path.parent) ? place.path : place.path.parent
     if let migration { migrate(migration, &planned) }
     return [planned]
-  }
-}
-
-extension ByteString {
-  /// The folder that an absolute path lies in.
-  var parent: ByteString {
-    let above = components.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")])
-    return ByteString("/").appending(ByteString(above))
   }
 }

@@ -24,7 +24,7 @@ extension AppChangePlanner {
     of found: ContainerScan, _ anchors: LinkAnchors, _ planned: inout PlannedContainer
   ) {
     let dropped = planned.drops.map(\.inner)
-    guard let root = try? Folder.open(path: found.container.absolutePath) else { return }
+    guard let root = try? Folder.open(resolved: found.container.absolutePath) else { return }
     let ladder = PathLadder(root: root)
     for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
       let inner = found.path(index)

@@ -25,7 +25,7 @@ extension AppChangePlanner {
   /// What is at a path of the home, if that can be moved by a rename; what is not there needs no word.
   private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
     do throws(SystemError) {
-      let ladder = PathLadder(root: try Folder.open(path: device.root))
+      let ladder = PathLadder(root: try Folder.open(resolved: device.root))
       let parts = path.components
       for depth in parts.indices {
         let found = try ladder.withFolder(Array(parts[..<depth])) { folder throws(SystemError) in

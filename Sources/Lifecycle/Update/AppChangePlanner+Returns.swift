@@ -9,7 +9,7 @@ internal import SystemIO
 extension AppChangePlanner {
   func planReturns(_ stored: StoredSnapshot, _ plan: inout AppChangePlan) {
     guard request.data != .now, let parts = plan.restore?.parts,
-      let item = try? Trash(of: device.root).unmeasured().last(where: {
+      let item = try? Trash(of: device).unmeasured().last(where: {
         $0.operation == AppChange.update.rawValue && $0.saved == stored.id.hex
       })
     else { return }
@@ -21,7 +21,9 @@ extension AppChangePlanner {
         part, planned.logical.kind, in: planned.scanned.map { scan.containers[$0] },
         anchors: anchors, policy: scan.policy)
       for folder in item.folders {
-        guard let trash = try? Folder.open(path: folder.appending(planned.path)) else { continue }
+        guard let trash = try? Folder.open(resolved: folder.appending(planned.path)) else {
+          continue
+        }
         returns.look(in: trash, leaving: MadeMetadata.names(of: device.layout))
       }
       plan.containers[place].returns = returns.returns

@@ -101,12 +101,14 @@ extension AppChangePlanner {
   private func newer(
     in found: ContainerScan, _ replaced: Set<ByteString>, _ deleted: Set<ByteString>
   ) -> [ByteString] {
-    found.entries.indices.compactMap { index in
-      let entry = found.entries[index]
-      guard index > 0, entry.verdicts.keep.dataClass.isPrecious else { return nil }
-      let path = found.path(index)
-      if deleted.contains(where: { path.isWithin($0) }) { return path }
-      return entry.status.kind != .directory && replaced.contains(path) ? path : nil
+    // A directory comes before all that is below it.
+    var isDeleted = [Bool](repeating: false, count: found.entries.count)
+    return found.entries.indices.dropFirst().compactMap { index in
+      let (entry, path) = (found.entries[index], found.path(index))
+      isDeleted[index] = isDeleted[Int(entry.parent)] || deleted.contains(path)
+      guard entry.verdicts.keep.dataClass.isPrecious else { return nil }
+      let isReplaced = entry.status.kind != .directory && replaced.contains(path)
+      return isDeleted[index] || isReplaced ? path : nil
     }
   }
 

@@ -78,7 +78,7 @@ extension AppExchange {
             .joined(separator: [UInt8(ascii: "/")])))
       add(
         JournalStep(
-          path: item.inner, root: container, source: try root(Folder.open(path: top))))
+          path: item.inner, root: container, source: try root(Folder.open(resolved: top))))
     }
     if planned.links.isEmpty { return }
     let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))

@@ -98,7 +98,7 @@ extension AppExchange {
     guard let to = planned.to, let from = planned.from else { return }
     let files = try metadata(of: planned, at: to)
     if files.isEmpty { return }
-    let old = try Folder.open(path: from)
+    let old = try Folder.open(resolved: from)
     for (name, bytes) in files {
       let status = try old.statusIfPresent(name)
       try write([name: bytes], into: staged, like: status)
@@ -139,7 +139,7 @@ extension AppExchange {
   private func stageAdoption(_ planned: PlannedContainer) throws {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
     let place = try place(around: to)
-    let harbor = try Folder.open(path: from.parent)
+    let harbor = try Folder.open(resolved: from.parent)
     guard try TrashPlace.canMove(from: place.staging.tree, to: harbor) else {
       throw LifecycleError(
         .failed,
@@ -151,7 +151,7 @@ extension AppExchange {
       JournalStep(
         path: name, root: try root(place.folder), source: try root(harbor),
         sourceName: from.lastComponent))
-    let container = root(to, inode: try Folder.open(path: from).status().identity.inode)
+    let container = root(to, inode: try Folder.open(resolved: from).status().identity.inode)
     try place.staging.tree.createFolder(name, permissions: 0o700)
     let staged = try place.staging.tree.folder(name)
     try stageMetadata(planned, in: staged, container, place)
@@ -217,7 +217,7 @@ extension AppExchange {
         JournalStep(
           path: move.inner.lastComponent ?? "",
           root: root(to.appending(move.inner.above), inode: inode),
-          source: try root(Folder.open(path: move.from.parent)),
+          source: try root(Folder.open(resolved: move.from.parent)),
           sourceName: move.from.lastComponent))
     }
   }
@@ -228,7 +228,7 @@ extension AppExchange {
     of planned: PlannedContainer, at to: ByteString
   ) throws -> [ByteString: [UInt8]] {
     var stored: [UInt8]?
-    if let from = planned.from, let old = try? Folder.open(path: from) {
+    if let from = planned.from, let old = try? Folder.open(resolved: from) {
       for name in MadeMetadata.names(of: plan.device.layout) {
         stored = (try? old.file(name).readAll(limit: 1 << 20)) ?? nil
       }

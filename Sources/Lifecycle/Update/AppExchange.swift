@@ -36,7 +36,7 @@ final class AppExchange {
     let staging: StagingFolder
 
     init(_ path: ByteString) throws(SystemError) {
-      folder = try Folder.open(path: path)
+      folder = try Folder.open(resolved: path)
       staging = try StagingFolder.make(in: folder)
     }
   }
@@ -57,7 +57,7 @@ final class AppExchange {
         + changing.flatMap { [($0.top ?? $0.to)?.parent, $0.from?.parent].compactMap { $0 } }
     )
     .filter { !$0.isWithin(plan.device.root.appending(OwnNames.folder)) }.sorted()
-    for folder in folders { _ = try Folder.make(path: folder, permissions: 0o755) }
+    for folder in folders { _ = try Folder.make(resolved: folder, permissions: 0o755) }
     try journal.prepare(0, stagingIn: folders)
     for folder in folders { places[folder] = try StagedPlace(folder) }
   }
@@ -158,7 +158,7 @@ final class AppExchange {
           try place.staging.keep(in: back.trash(in: place.folder, probing: place.staging.tree))
         }
       }
-      Trash(of: plan.device.root).removeEmpty(journal.record.id)
+      Trash(of: plan.device).removeEmpty(journal.record.id)
       try journal.end()
     } catch { return unfinished(error) }
     return failure(
@@ -174,7 +174,7 @@ final class AppExchange {
     } catch { return unfinished(error) }
     // Without its journal nothing needs what was staged.
     abandon()
-    Trash(of: plan.device.root).removeEmpty(journal.record.id)
+    Trash(of: plan.device).removeEmpty(journal.record.id)
     return failure(error, "everything is as it was before")
   }
 
@@ -236,7 +236,7 @@ final class AppExchange {
       let (parent, own) =
         container.member == nil
         ? (from.parent, name) : (from.parent.parent, from.parent.lastComponent ?? "")
-      let now = try Folder.open(path: parent).statusIfPresent(own)
+      let now = try Folder.open(resolved: parent).statusIfPresent(own)
       guard now?.identity == status.identity else {
         throw LifecycleError(
           .failed,

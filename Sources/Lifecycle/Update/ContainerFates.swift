@@ -71,12 +71,12 @@ struct ContainerFates {
   /// One decision for a database and its log: who stays keeps the other.
   private mutating func keepDatabasesWhole() {
     guard fates.contains(.dropped) else { return }
+    let lookup = EntryLookup(scan)
     for (index, entry) in scan.entries.enumerated() where entry.status.kind == .file && index > 0 {
       let name = scan.name(index)
       for suffix in Self.suffixes where name.bytes.suffix(suffix.count).elementsEqual(suffix) {
         let base = ByteString(name.bytes.dropLast(suffix.count))
-        let siblings = scan.entries[Int(entry.parent)].children
-        guard let database = siblings.first(where: { scan.name($0) == base }) else { continue }
+        guard let database = lookup.child(named: base, of: Int(entry.parent)) else { continue }
         if (fates[index] == .dropped) != (fates[database] == .dropped) {
           fates[fates[index] == .dropped ? index : database] = .atRisk
         }

@@ -16,7 +16,7 @@ struct Unplanned: WalkVisitor {
     _ scan: ContainerScan, below entry: Int, at path: ByteString
   ) -> [PathRemark] {
     let logical = scan.logicalPath(entry)
-    guard let folder = try? Folder.open(path: path) else { return [] }
+    guard let folder = try? Folder.open(resolved: path) else { return [] }
     var visitor = Unplanned(scan, entry, logical)
     var walk = Walk(folder)
     walk.run(&visitor, state: ByteString(""))
@@ -29,13 +29,8 @@ struct Unplanned: WalkVisitor {
   static func find(
     _ scan: ContainerScan, replaced: [(inner: ByteString, path: ByteString)]
   ) -> [PathRemark] {
-    // Looking for one goes through its folder: of many that would take the square of the time.
-    let entries =
-      replaced.count > 64
-      ? Dictionary(uniqueKeysWithValues: scan.entries.indices.map { (scan.path($0), $0) }) : nil
-    return replaced.flatMap { inner, path in
-      find(scan, entries.map { $0[inner] } ?? scan.index(of: inner), inner, at: path)
-    }
+    let lookup = EntryLookup(scan)
+    return replaced.flatMap { inner, path in find(scan, lookup.index(of: inner), inner, at: path) }
   }
 
   private static func find(
@@ -43,7 +38,7 @@ struct Unplanned: WalkVisitor {
   ) -> [PathRemark] {
     let logical = scan.container.logicalPrefix.appending(inner)
     guard let name = path.lastComponent,
-      let now = (try? Folder.open(path: path.parent).statusIfPresent(name)) ?? nil
+      let now = (try? Folder.open(resolved: path.parent).statusIfPresent(name)) ?? nil
     else { return [] }
     guard let entry else { return [PathRemark(path: logical, remark: "it came after the plan")] }
     if now.kind == .directory { return find(scan, below: entry, at: path) }

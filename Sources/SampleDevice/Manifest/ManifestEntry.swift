@@ -148,11 +148,3 @@ extension Timestamp {
   /// The moment as property lists count it: seconds since 2001-01-01T00:00:00Z.
   var sinceReferenceDate: Double { Double(seconds - 978_307_200) }
 }
-
-extension ByteString {
-  /// The path without its last component; empty when there is but one.
-  var parent: ByteString {
-    let above = components.dropLast().map(\.bytes)
-    return ByteString(above.joined(separator: [UInt8(ascii: "/")]))
-  }
-}

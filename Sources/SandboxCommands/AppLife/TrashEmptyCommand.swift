@@ -39,8 +39,8 @@ struct TrashEmptyCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     let wanted = Set(operations)
-    let trashes = try device.choices().map { try $0.find().root }.map { root in
-      (root: root, trash: Trash(of: root), items: try Trash(of: root).items())
+    let trashes = try device.choices().map { try $0.find() }.map { device in
+      (root: device.root, trash: Trash(of: device), items: try Trash(of: device).items())
     }
     let known = Set(trashes.flatMap { $0.items.map(\.id) })
     if let missing = wanted.subtracting(known).sorted().first {

@@ -30,7 +30,7 @@ struct TrashListCommand: SandboxCommand {
     for choice in try device.choices() {
       let found = try choice.find()
       console.warn(ofInterruptedOn: found)
-      for item in try Trash(of: found.root).items() {
+      for item in try Trash(of: found).items() {
         isEmpty = false
         try output.json
           ? console.result(item.json(of: found.root)) : console.result(item.text)

@@ -94,10 +94,12 @@ extension ScheduledJob {
     command += ([program] + words + (isOnMainsOnly ? ["--when", "on-ac"] : []))
       .map(ShellWord.text).joined(separator: " ")
     if randomDelay > 0 { command = "sleep $(shuf -n 1 -i 0-\(randomDelay)); " + command }
-    if let onFailure { command += " || { \(onFailure); }" }
+    // One word for a shell of its own: no end or comment in it can break the line.
+    if let onFailure { command += " || sh -c \(ShellWord.text(onFailure))" }
     guard !command.contains("\n"), !command.utf8.contains(0) else {
       throw UsageError("a line of a crontab cannot hold a newline", hint: "leave it out")
     }
+    try ShellSyntax.require(command, of: "the line of the crontab")
     let time = try (calendar ?? .hourly).cron(spreadBy: "\(host) \(name)")
     return time + " " + command.replacing("%", with: "\\%")
   }

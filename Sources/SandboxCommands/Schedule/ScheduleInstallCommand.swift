@@ -99,6 +99,7 @@ struct ScheduleInstallCommand: SandboxCommand {
 
   private func job() throws -> ScheduledJob {
     try checkPurge()
+    if let onFailure { try ShellSyntax.require(onFailure, of: "'--on-failure'") }
     let words = try words()
     var environment: [(name: String, value: String)] = []
     for name in ScheduledJob.variables {
@@ -189,7 +190,14 @@ struct ScheduleInstallCommand: SandboxCommand {
     let failure =
       Systemctl.fails(["daemon-reload"]) ?? Systemctl.fails(["enable", "--now", unit])
     try tell(job, "systemd", folder.path.appending(ByteString(unit)), failure == nil, console)
-    guard let failure else { return .done }
+    guard let failure else {
+      if Lingering.isOff {
+        console.warning(
+          "it runs only while this user is logged in, as lingering is off: "
+            + "'loginctl enable-linger' lets it run always")
+      }
+      return .done
+    }
     console.warning(
       "the unit is written but not started: \(failure); when this user's systemd runs: "
         + "systemctl --user daemon-reload; systemctl --user enable --now \(unit)")

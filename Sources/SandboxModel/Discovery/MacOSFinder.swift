@@ -56,7 +56,9 @@ struct MacOSFinder {
       guard var draft = survey.opened(.group, name, in: folder, as: path) else { continue }
       draft.named = Self.identifier(ofFolder: name)
       if let container = try? Folder.open(path: draft.absolutePath) {
-        draft.metadata = metadata(in: container, name, as: path, of: .group, &survey)
+        let metadata = metadata(in: container, name, as: path, of: .group, &survey)
+        // The apps of the group can write this file, and cannot name their folder.
+        if draft.named == nil { draft.metadata = metadata }
       }
       drafts.append(draft)
     }
@@ -69,8 +71,9 @@ struct MacOSFinder {
     let metadata = survey.metadata(
       ContainerMetadata.desktopFile, of: kind, in: container, as: path)
     if let said = metadata?.identifier, let named = Self.identifier(ofFolder: name), said != named {
+      let holder = kind == .group ? "its folder's name holds" : "it holds"
       survey.warn(
-        .contradiction, path, "its metadata names '\(said)', not as its folder does, and holds")
+        .contradiction, path, "its metadata names '\(said)', not as its folder does: \(holder)")
     }
     return metadata
   }

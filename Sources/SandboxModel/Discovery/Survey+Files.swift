@@ -71,11 +71,8 @@ extension Survey {
     _ key: ByteString, of list: PropertyList, as path: ByteString
   ) -> BundleIdentifier? {
     guard let text = string(key, of: list, as: path) else { return nil }
-    if let identifier = BundleIdentifier(text) { return identifier }
-    warn(
-      .wrongValue, path,
-      "\(key) has \(text.count) bytes, more than the \(BundleIdentifier.maximumLength) of an "
-        + "identifier")
+    guard let fault = BundleIdentifier.fault(of: text) else { return BundleIdentifier(text) }
+    warn(.wrongValue, path, "\(key) is '\(text)', which cannot be an identifier: \(fault)")
     return nil
   }
 

@@ -9,7 +9,13 @@ struct Survey {
   /// Folders taken as containers already, by device and inode.
   private var taken: [FileIdentity: ByteString] = [:]
 
-  init(root: ByteString) { self.root = root }
+  /// The user whose rights the program has.
+  private let user: UInt32
+
+  init(root: ByteString, user: UInt32 = Host.userID) {
+    self.root = root
+    self.user = user
+  }
 
   mutating func note(_ code: Finding.Code, _ path: ByteString, _ reason: String) {
     findings.append(Finding(.note, code, path, reason))
@@ -46,7 +52,14 @@ extension Survey {
           note(.mountEntered, path, "it is on another file system, which is entered")
         }
         return .folder(try parent.folder(name))
-      case .symlink: return try follow(name, in: parent, as: path)
+      case .symlink:
+        if let owner = foreignOwner(of: status) {
+          warn(
+            .foreignLink, path,
+            "it is a link that belongs to user \(owner): root does not follow the links of others")
+          return .none
+        }
+        return try follow(name, in: parent, as: path)
       default:
         note(.stray, path, "it is no folder, and is left out")
         return .none
@@ -55,6 +68,12 @@ extension Survey {
       warn(.unreadable, path, "it cannot be opened: \(error.reason)")
       return .closed
     }
+  }
+
+  /// The owner of a link that is not followed: root would read, or write, where the user who made the
+  /// link cannot.
+  private func foreignOwner(of link: FileStatus) -> UInt32? {
+    user == 0 && link.user != 0 ? link.user : nil
   }
 
   private mutating func follow(

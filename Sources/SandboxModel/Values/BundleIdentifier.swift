@@ -2,18 +2,26 @@ public import SystemIO
 
 /// The identifier of an app, an extension or a group, as the platform's own records give it.
 ///
-/// It is compared by its bytes. It may come from a file that nobody vouches for, and may hold any
-/// byte; `LogicalName` makes a path component of it.
+/// It is compared by its bytes. It may come from a file that an app wrote, and layouts name
+/// directories by it: so it is always one plain path component (`ByteString.nameFault`), whatever
+/// its other bytes are.
 public struct BundleIdentifier: Hashable, Comparable, Sendable {
   public let bytes: ByteString
 
   /// The most bytes that an identifier may have; Apple's own limit for app identifiers is 155.
   public static let maximumLength = 200
 
-  /// Makes an identifier, or nothing of no bytes or of more than `maximumLength`.
+  /// Makes an identifier; nil if `fault(of:)` has a reason against it.
   public init?(_ bytes: ByteString) {
-    guard !bytes.isEmpty, bytes.count <= Self.maximumLength else { return nil }
+    guard Self.fault(of: bytes) == nil else { return nil }
     self.bytes = bytes
+  }
+
+  /// Why bytes are no identifier: they are no plain path component, or more than `maximumLength`.
+  public static func fault(of bytes: ByteString) -> String? {
+    if let fault = bytes.nameFault { return fault }
+    return bytes.count > maximumLength
+      ? "it has \(bytes.count) bytes, more than the \(maximumLength) of an identifier" : nil
   }
 
   /// The parts between dots.

@@ -1,28 +1,59 @@
 public import SystemIO
 
-/// Where a container lies or is to lie.
+/// Where a container is to be: below one of the layout's own directories, by names of one component
+/// each. There is no other way to make one, so that no identifier, UUID or revision that an app, a
+/// snapshot or a package says leads out of that directory (SECURITY.md).
 public struct ContainerPlace: Hashable, Sendable {
-  /// The folder that the container's own is in, or for a container that is one file the file.
+  /// The directory that the container's own is in, or for a container that is one file the file;
+  /// absolute, with the links that the layout's directories may be resolved.
   public let parent: ByteString
   /// The name in it.
   public let name: ByteString
 
   /// The absolute path.
   public var path: ByteString { parent.appending(name) }
+
+  /// - Parameters:
+  ///   - directory: the layout's directory.
+  ///   - names: each one component below the one before.
+  /// - Throws: `containerName` for a name that is no plain component.
+  init(
+    in directory: ByteString, _ names: ByteString..., of container: LogicalContainer
+  ) throws(ModelError) {
+    for name in names {
+      if let fault = name.nameFault { throw .containerName(name, of: container, fault) }
+    }
+    let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
+    (parent, name) = (path.parent, names.last ?? "")
+  }
+}
+
+extension ModelError {
+  static func containerName(
+    _ name: ByteString, of container: LogicalContainer, _ fault: String
+  ) -> ModelError {
+    ModelError(
+      .containerName, "use the container", on: container.prefix,
+      "its name '\(name)' is not one that a platform gives: \(fault)",
+      hint: "its files can be restored to a directory: 'sandboxctl restore SNAP:PATH --to DIR'")
+  }
 }
 
 extension Device {
   /// Where the layout has a container that the device lacks; nil where it can have none of the kind.
   ///
-  /// - Parameter uuid: the name of its folder, where the layout names folders so, or the number of a
-  ///   snap's revision; a new UUID unless given.
-  public func place(forNew container: LogicalContainer, uuid: ByteString? = nil) -> ContainerPlace?
-  {
+  /// - Parameter name: the UUID of its folder, where the layout names folders so, a new one unless
+  ///   given; or the number of a snap's revision.
+  /// - Throws: `containerName` if the layout would name a directory by what is not one plain component,
+  ///   no UUID or no revision.
+  public func place(
+    forNew container: LogicalContainer, named name: ByteString? = nil
+  ) throws(ModelError) -> ContainerPlace? {
     switch layout {
-    case .coreSimulator: simulatorPlace(forNew: container.kind, uuid ?? Self.newUUID())
-    case .flatpak: flatpakPlace(forNew: container)
-    case .macOS: desktopPlace(forNew: container)
-    case .snap: snapPlace(forNew: container, revision: uuid)
+    case .coreSimulator: try simulatorPlace(forNew: container, name ?? Self.newUUID())
+    case .flatpak: try flatpakPlace(forNew: container)
+    case .macOS: try desktopPlace(forNew: container)
+    case .snap: try snapPlace(forNew: container, revision: name)
     case .folder: nil
     }
   }
@@ -49,8 +80,10 @@ extension Device {
   }
 
   private func simulatorPlace(
-    forNew kind: ContainerKind, _ name: ByteString
-  ) -> ContainerPlace? {
+    forNew container: LogicalContainer, _ name: ByteString
+  ) throws(ModelError) -> ContainerPlace? {
+    guard name.isUUID else { throw .containerName(name, of: container, "it is no UUID") }
+    let kind = container.kind
     guard let folder = try? Folder.open(path: root),
       let place = DeviceFinder.simulatorPlace(of: folder)
     else { return nil }
@@ -69,21 +102,23 @@ extension Device {
       case .group: "Shared/AppGroup"
       default: nil
       }
-    return family.map {
-      ContainerPlace(parent: root.appending(base).appending($0), name: name)
-    }
+    guard let family else { return nil }
+    return try ContainerPlace(
+      in: root.appending(base).appending(family), name, of: container)
   }
 
   /// Containers of macOS are named after what they are of; a bundle comes with its installation.
-  private func desktopPlace(forNew container: LogicalContainer) -> ContainerPlace? {
+  private func desktopPlace(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerPlace? {
     let library = root.appending("Library")
     switch container {
     case .data(let name), .extension(let name, _):
-      return ContainerPlace(
-        parent: library.appending("Containers").appending(name.identifier), name: "Data")
+      return try ContainerPlace(
+        in: library.appending("Containers"), name.ownFolder, "Data", of: container)
     case .group(let name):
-      return ContainerPlace(
-        parent: library.appending("Group Containers"), name: name.identifier)
+      return try ContainerPlace(
+        in: library.appending("Group Containers"), name.ownFolder, of: container)
     default: return nil
     }
   }
@@ -92,25 +127,54 @@ extension Device {
   /// backup.
   private func snapPlace(
     forNew container: LogicalContainer, revision: ByteString?
-  ) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerPlace? {
     switch container {
     case .data(let app):
-      ContainerPlace(parent: root.appending(app.identifier), name: "common")
+      return try ContainerPlace(in: root, app.identifier, "common", of: container)
     case .revision(let app):
-      revision.map { ContainerPlace(parent: root.appending(app.identifier), name: $0) }
-    default: nil
+      guard let revision else { return nil }
+      guard SnapHome.isRevision(revision) else {
+        throw .containerName(revision, of: container, "it is no revision")
+      }
+      return try ContainerPlace(in: root, app.identifier, revision, of: container)
+    default: return nil
     }
   }
 
-  private func flatpakPlace(forNew container: LogicalContainer) -> ContainerPlace? {
+  private func flatpakPlace(
+    forNew container: LogicalContainer
+  ) throws(ModelError) -> ContainerPlace? {
     switch container {
-    case .data(let app): ContainerPlace(parent: root, name: app.identifier)
+    case .data(let app): return try ContainerPlace(in: root, app.identifier, of: container)
     case .settings(let app):
-      DeviceFinder.overrides(ofAppsIn: root).map {
-        ContainerPlace(parent: $0, name: app.identifier)
-      }
-    default: nil
+      guard let overrides = DeviceFinder.overrides(ofAppsIn: root) else { return nil }
+      return try ContainerPlace(in: overrides, app.identifier, of: container)
+    default: return nil
     }
+  }
+}
+
+extension Device {
+  /// The directories in which the layout has containers, with the links in them resolved.
+  public var containerDirectories: [ByteString] {
+    let directories: [ByteString?] =
+      switch layout {
+      case .macOS:
+        ["Library/Containers", "Library/Group Containers", "Applications"].map {
+          root.appending($0)
+        }
+      case .flatpak: [root, DeviceFinder.overrides(ofAppsIn: root)]
+      case .coreSimulator, .snap, .folder: [root]
+      }
+    return directories.compactMap { $0.map(Host.resolved) }
+  }
+}
+
+extension LogicalName {
+  /// The name of a folder that the platform calls by its container's identifier: that of one which
+  /// nothing identifies is a UUID, which a snapshot has as its instance.
+  fileprivate var ownFolder: ByteString {
+    identifier.isEmpty && instance?.isUUID == true ? instance ?? "" : identifier
   }
 }
 

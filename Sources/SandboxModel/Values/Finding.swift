@@ -23,6 +23,8 @@ public struct Finding: Hashable, Sendable {
     case linkFollowed = "link-followed"
     /// A folder of the layout or a container's root is on another file system, and was entered.
     case mountEntered = "mount-entered"
+    /// A link of another user, which root does not follow.
+    case foreignLink = "foreign-link"
     /// A link leads nowhere.
     case danglingLink = "dangling-link"
     /// A link leads to a folder that holds the device, or to one that is a container already.

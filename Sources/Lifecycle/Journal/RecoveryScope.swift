@@ -1,0 +1,59 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// The directories that the journals, notes and trash of a device may be about: those that hold its
+/// containers as they are found now, and its own `.sandboxctl`.
+///
+/// A device may come from an archive, a disk or another user, and its journals with it. Whoever
+/// carries one out writes with their own rights wherever it says: so only what this check permits is
+/// touched (docs/journal.md, "What is trusted").
+struct RecoveryScope {
+  private let directories: [ByteString]
+
+  init(_ device: Device) {
+    directories =
+      [device.root.appending(OwnNames.folder)] + device.containerDirectories
+      + device.containers.map(\.absolutePath)
+  }
+
+  /// Whether an operation may work in the directory at a path.
+  func permits(_ path: ByteString) -> Bool {
+    path.isAbsolute && !path.hasNUL && !path.components.contains { $0 == "." || $0 == ".." }
+      && directories.contains { path.isWithin($0) }
+  }
+
+  /// Whether it is in a trash of this program, in the device's own or that of a container on another
+  /// volume: the only place in which directories are made that a journal has no inode of.
+  func permitsMaking(_ path: ByteString) -> Bool {
+    let parts = path.components
+    return permits(path)
+      && zip(parts, parts.dropFirst()).contains { own, name in
+        own == OwnNames.folder && name == ControlFolder.trash
+      }
+  }
+
+  /// The first place that a journal names and may not.
+  func forbiddenPlace(in record: JournalRecord) -> ByteString? {
+    let roots = record.roots.first { root in
+      root.inode == nil ? !permitsMaking(root.path) : !permits(root.path)
+    }
+    return roots?.path ?? record.staging.first { !permits($0) }
+  }
+}
+
+/// Who may say what the program does on a device: what lies in `.sandboxctl` counts only if it belongs
+/// to the user of the program, and nobody else may write to it.
+enum ControlTrust {
+  /// Refuses what belongs to somebody else.
+  ///
+  /// - Parameter owner: the owner of the device's root, whose own device root may work on.
+  static func require(
+    _ status: FileStatus, at path: ByteString, deviceOwner owner: UInt32
+  ) throws(SystemError) {
+    let isOwn = status.user == Host.userID || Host.userID == 0 && status.user == owner
+    let hasOneName = status.kind == .directory || status.kind == .file && status.links == 1
+    guard isOwn, hasOneName, status.permissions & 0o022 == 0 else {
+      throw SystemError.untrusted(path)
+    }
+  }
+}

@@ -1,0 +1,114 @@
+import ArchiveStore
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What operations do does not depend on how their scans are spread over threads.
+@Suite struct ScanShareTests {
+  @Test(arguments: [11, 12, 13] as [UInt64])
+  func purgePlansAreTheSameForEveryShareAndNumberOfWorkers(seed: UInt64) throws {
+    let rig = try PurgeRig()
+    try fill(rig, seed)
+    let now = Host.now()
+    let serial = try purgePlan(rig, .usual, at: now)
+    #expect(serial.chosenPaths.count > 40)
+    for variant in ScanVariant.all {
+      let plan = try purgePlan(rig, variant, at: now)
+      #expect(plan.chosenPaths == serial.chosenPaths, "\(variant)")
+      #expect(plan.volumes.map(\.gain) == serial.volumes.map(\.gain), "\(variant)")
+    }
+  }
+
+  @Test func aPurgeDeletesTheSameFromAScanInParts() throws {
+    var left: Set<Set<ByteString>> = []
+    for variant in [ScanVariant.usual, ScanVariant(share: 1, workers: 5)] {
+      let rig = try PurgeRig()
+      try fill(rig, 17)
+      let report = PurgeOperation(try purgePlan(rig, variant, at: Host.now())).run()
+      #expect(report.failed.isEmpty && report.changed.isEmpty)
+      left.insert(try rig.files(0).union(rig.files(1)))
+    }
+    #expect(left.count == 1)
+  }
+
+  @Test(arguments: [21, 22] as [UInt64])
+  func backupsAndRestorePlansAreTheSame(seed: UInt64) throws {
+    let rig = try Rig(inMemory: true)
+    try fill(rig, seed)
+    let first = try #require(try backup(rig, .usual).snapshot)
+    for variant in ScanVariant.all {
+      let again = try backup(rig, variant)
+      #expect(again.snapshot?.snapshot.tree == first.snapshot.tree, "\(variant)")
+      #expect(again.snapshot?.snapshot.leftOut == first.snapshot.leftOut, "\(variant)")
+    }
+  }
+
+  // MARK: - Devices by chance
+
+  private func purgePlan(
+    _ rig: PurgeRig, _ variant: ScanVariant, at now: Timestamp
+  ) throws -> PurgePlan {
+    let device = try Device.find(root: rig.folder.path(rig.root), layout: .coreSimulator)
+    let scan = DeviceScan.run(
+      device, policy: try PurgeRig.policy(), options: variant.applied(to: .forPurge()))
+    var request = rig.request(.everything, level: .critical, scan)
+    request.now = Timestamp(seconds: now.seconds + 40 * 86_400)
+    return PurgePlan.make(scan, request)
+  }
+
+  private func backup(_ rig: Rig, _ variant: ScanVariant) throws -> BackupReport {
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    let scan = DeviceScan.run(
+      device, policy: try Rig.policy(.coreSimulator),
+      options: variant.applied(to: ScanOptions()))
+    return try BackupOperation(
+      BackupPlan.make(scan), to: rig.repository,
+      BackupRequest(program: "test", workers: variant.workers)
+    ).run()
+  }
+
+  private func fill(_ rig: PurgeRig, _ seed: UInt64) throws {
+    var random = Seeded(seed)
+    for app in 0..<2 {
+      for number in 0..<60 {
+        let depth = Int.random(in: 0...4, using: &random)
+        let above = (0..<depth).map { _ in "d\(Int.random(in: 0...3, using: &random))" }
+        let place = ["Library/Caches", "tmp", "Documents"].randomElement(using: &random) ?? "tmp"
+        let path = ([place] + above + ["file \(number)"]).joined(separator: "/")
+        try rig.put(
+          ByteString(path), kib: Int.random(in: 1...9, using: &random),
+          youngerBy: Int64.random(in: 0...38, using: &random), in: app)
+      }
+    }
+  }
+
+  /// Two containers with directories of many widths and depths, some with an exclusion mark.
+  private func fill(_ rig: Rig, _ seed: UInt64) throws {
+    var random = Seeded(seed)
+    for app in 1...2 {
+      let container = ByteString(
+        "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-00000000000\(app)")
+      var directories = ["Documents", "Library/Caches", "Library/Application Support"].map {
+        container.appending(ByteString($0))
+      }
+      for number in 0..<30 {
+        let above = try #require(directories.randomElement(using: &random))
+        let path = above.appending(ByteString("directory \(number)"))
+        let made = try Folder.make(path: rig.folder.path(path))
+        directories.append(path)
+        for file in 0..<Int.random(in: 0...7, using: &random) {
+          let file = try made.create(ByteString("file \(file)"))
+          try file.write([UInt8(truncatingIfNeeded: number)])
+        }
+        if number % 7 == 0 {
+          try made.attributes.set(
+            "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("bplist".utf8))
+        }
+      }
+    }
+  }
+}

@@ -1,0 +1,378 @@
+#!/usr/bin/env python3
+"""Runs every command once on a device with large containers, on two volumes.
+
+usage: scale.py PROGRAM [ENTRIES]
+
+The device has one container of ENTRIES files (60,000), thirty of a sixtieth of that, and one on a
+second volume (root can mount one; without it that is reported). Each command must end with the
+expected status and the right result, within its time (a multiple of what `find` or `cp -a` takes for
+the same tree in the same run, and at least a second) and within its memory. The commands are those
+that the program's parser lists: one that no step here runs fails the suite.
+"""
+
+import json
+import os
+import pathlib
+import plistlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path("device")
+UUID = "0A0A0A0A-0000-4000-8000-{:012X}"
+SMALL_APPS = 30
+LEAST_SECONDS = 1.0
+# Anonymous memory (RssAnon) in bytes: for any device, and for each entry of this one.
+BASE_MEMORY, ENTRY_MEMORY = 150e6, 600
+ANONYMOUS = re.compile(r"RssAnon:\s+(\d+) kB")
+
+
+class Failed(Exception):
+    """A step that did not end as it must."""
+
+
+class Device:
+    """The device: what is in it and where."""
+
+    def __init__(self, directory, entries):
+        self.root = directory / ROOT
+        self.entries = entries
+        self.count = 0
+        begin_device(self.root, 0)
+        self.big = self.app("big", 0, entries)
+        for number in range(1, SMALL_APPS + 1):
+            self.app(f"small{number:02}", number, entries // 60)
+        self.other_volume = self.mount(directory)
+        if self.other_volume:
+            self.app("elsewhere", SMALL_APPS + 1, entries // 60, self.other_volume)
+
+    def container(self, family, number, identifier, content_class):
+        place = self.root / "data/Containers" / family / UUID.format(number)
+        place.mkdir(parents=True)
+        metadata = {"MCMMetadataIdentifier": identifier, "MCMMetadataUUID": place.name,
+                    "MCMMetadataContentClass": content_class}
+        (place / ".com.apple.mobile_container_manager.metadata.plist").write_bytes(
+            plistlib.dumps(metadata))
+        return place
+
+    def app(self, name, number, files, volume=None):
+        """An app with a bundle and that many files: two thirds documents, half of them in one
+        directory, the rest caches."""
+        bundle = self.container("Bundle/Application", 2 * number, f"org.example.{name}", 1)
+        write_bundle(bundle, name, "1.0")
+        data = self.container("Data/Application", 2 * number + 1, f"org.example.{name}", 2)
+        if volume:
+            self.move_to(data, volume)
+        for place in ("Documents", "Library/Caches"):
+            self.fill(data / place, files // 3, name)
+        flat = data / "Documents/flat"
+        flat.mkdir()
+        for file in range(files // 3):
+            write(flat, file, name)
+        self.count += files // 3 * 3
+        (data / "tmp").mkdir()
+        return data
+
+    @staticmethod
+    def fill(place, files, name):
+        """Directories of 80 files, 64 of them in one above."""
+        for first in range(0, files, 80):
+            directory = place / f"group-{first // 5120}" / f"directory-{first:07}"
+            directory.mkdir(parents=True)
+            for file in range(first, min(files, first + 80)):
+                write(directory, file, name)
+
+    @staticmethod
+    def move_to(data, volume):
+        """Puts a container on another volume; a link to it stands in its place."""
+        place = volume / data.name
+        shutil.copytree(data, place)
+        shutil.rmtree(data)
+        data.symlink_to(place)
+
+    @staticmethod
+    def mount(directory):
+        """A second volume; None where mounting is not permitted."""
+        place = directory / "volume"
+        place.mkdir()
+        mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2g", "tmpfs", place],
+                                 capture_output=True, check=False).returncode == 0
+        if not mounted:
+            print("scale: no second volume: mounting is not permitted here", flush=True)
+        return place if mounted else None
+
+
+def write(directory, file, name):
+    (directory / f"file-{file:07}.txt").write_bytes(b"%s %d\n" % (name.encode(), file))
+
+
+def begin_device(root, number):
+    """A simulator's directory without apps."""
+    (root / "data/Containers").mkdir(parents=True)
+    (root / "device.plist").write_bytes(plistlib.dumps({
+        "UDID": UUID.format(number), "name": f"iPhone {number}",
+        "deviceType": "com.apple.CoreSimulator.SimDeviceType.iPhone-15",
+        "runtime": "com.apple.CoreSimulator.SimRuntime.iOS-17-5"}))
+
+
+def write_bundle(place, name, version):
+    bundle = place / f"{name}.app"
+    bundle.mkdir(parents=True)
+    (bundle / "Info.plist").write_bytes(plistlib.dumps({
+        "CFBundleIdentifier": f"org.example.{name}", "CFBundleName": name,
+        "CFBundleExecutable": name, "CFBundlePackageType": "APPL",
+        "CFBundleShortVersionString": version, "CFBundleVersion": version}))
+    (bundle / name).write_bytes(b"program " + version.encode())
+    return bundle
+
+
+class Scale:
+    """Runs the steps and remembers which commands they were."""
+
+    def __init__(self, program, directory, entries):
+        self.program, self.directory = program, directory
+        self.environment = {"HOME": str(directory), "PATH": f"{directory}/bin:/usr/bin:/bin",
+                            "TZ": "UTC", "SANDBOXCTL_REPOSITORY": str(directory / "repo")}
+        self.commands = self.parser_commands()
+        self.seen = set()
+        self.rows = []
+        self.device = Device(directory, entries)
+        self.yardsticks = {"find": self.seconds("find", ROOT, "-printf", "%s%T@"),
+                           "cp": self.seconds("cp", "-a", self.device.big, "copy")}
+        self.check_fake_crontab()
+
+    def seconds(self, *words):
+        begun = time.monotonic()
+        subprocess.run(words, cwd=self.directory, check=True, stdout=subprocess.DEVNULL)
+        return time.monotonic() - begun
+
+    def check_fake_crontab(self):
+        """A crontab of its own, so that the user's is never touched."""
+        place = self.directory / "bin/crontab"
+        place.parent.mkdir()
+        place.write_text('#!/bin/sh\ntable="$HOME/crontab"\ncase "$1" in\n'
+                         '  -l) cat "$table" 2>/dev/null || { echo "no crontab for user" >&2; '
+                         'exit 1; } ;;\n  -r) rm -f "$table" ;;\n  *) cat > "$table" ;;\nesac\n')
+        place.chmod(0o755)
+
+    def parser_commands(self):
+        """The words of each command that the parser knows, without the groups and `help`."""
+        output = subprocess.run([self.program, "--experimental-dump-help"], check=True,
+                                capture_output=True, text=True).stdout
+        found = set()
+
+        def collect(command, words):
+            below = [each for each in command.get("subcommands") or []
+                     if each["commandName"] != "help"]
+            for each in below:
+                collect(each, (*words, each["commandName"]))
+            if not below:
+                found.add(words)
+
+        collect(json.loads(output)["command"], ())
+        return found
+
+    def run(self, *words, times=None, of="find", status=0, stdin=None):
+        """Runs a command, checks its status, time and memory, and returns its standard output."""
+        words = [str(word) for word in words]
+        command = max((each for each in self.commands if tuple(words[:len(each)]) == each),
+                      key=len, default=None)
+        if command is None:
+            raise Failed(f"no such command: {' '.join(words)}")
+        self.seen.add(command)
+        output, errors = self.directory / "output", self.directory / "errors"
+        with open(output, "wb") as out, open(errors, "wb") as err:
+            begun = time.monotonic()
+            process = subprocess.Popen(
+                [self.program, *words], cwd=self.directory, env=self.environment, stdout=out,
+                stderr=err, stdin=open(stdin, "rb") if stdin else subprocess.DEVNULL)
+            memory = self.watch(process)
+            taken = time.monotonic() - begun
+        self.rows.append((" ".join(words)[:60], taken, taken / self.yardsticks[of], of, memory))
+        if process.returncode != status:
+            raise Failed(f"{' '.join(words)}: status {process.returncode}, not {status}\n"
+                         f"{errors.read_text(errors='replace')[-2000:]}")
+        if times and taken > max(LEAST_SECONDS, times * self.yardsticks[of]):
+            raise Failed(f"{' '.join(words)}: {taken:.1f} s, more than {times} times {of} "
+                         f"({self.yardsticks[of]:.2f} s)")
+        if memory > BASE_MEMORY + ENTRY_MEMORY * self.device.count:
+            raise Failed(f"{' '.join(words)}: {memory / 1e6:.0f} MB of memory")
+        return output.read_text(errors="replace")
+
+    @staticmethod
+    def watch(process):
+        """Waits for a process; the most anonymous memory that it was seen with."""
+        memory = 0
+        while process.poll() is None:
+            try:
+                status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            except OSError:
+                continue
+            found = ANONYMOUS.search(status)
+            memory = max(memory, int(found[1]) * 1024 if found else 0)
+            time.sleep(0.002)
+        return memory
+
+    def require_all_commands(self):
+        missing = sorted(" ".join(words) for words in self.commands - self.seen)
+        if missing:
+            raise Failed(f"no step runs these commands: {', '.join(missing)}")
+
+    def table(self):
+        yield f"{'step':60}  {'seconds':>8}  {'ratio':>12}  {'memory':>8}"
+        for words, taken, ratio, of, memory in self.rows:
+            yield f"{words:60}  {taken:8.2f}  {ratio:7.2f} {of:>4}  {memory / 1e6:5.0f} MB"
+
+
+def expect(condition, reason):
+    if not condition:
+        raise Failed(reason)
+
+
+def lines(text):
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def identical(first, second):
+    """Whether two trees have the same files with the same contents."""
+    return subprocess.run(["diff", "-r", "--no-dereference", "-q", first, second],
+                          capture_output=True, check=False).returncode == 0
+
+
+def look(scale):
+    """What only reads the device."""
+    apps = SMALL_APPS + 1 + bool(scale.device.other_volume)
+    found = lines(scale.run("apps", "--root", ROOT, "--json", times=3))
+    listed = {app["id"] for device in found for app in device.get("apps", [])}
+    expect(len(listed) == apps, f"apps lists {len(listed)} apps, not {apps}")
+    summary = scale.run("classify", "--root", ROOT, "--summary", "--json", times=6)
+    expect("user-data" in summary and "cache" in summary, "classify names no classes")
+    entries = len(lines(scale.run("classify", "--root", ROOT, "--json", times=40)))
+    expect(entries >= scale.device.count, f"classify names {entries} entries only")
+    reason = scale.run("explain", "--root", ROOT, "--purge", "big/Library/Caches", times=6)
+    expect("rule caches" in reason, "explain names no rule")
+
+
+def store(scale):
+    """Backups, and all that reads a repository."""
+    scale.run("init", "repo", "--plain")
+    dry = scale.run("backup", "--root", ROOT, "--dry-run", times=10)
+    expect("big" in dry, "the dry run names no app")
+    scale.run("backup", "--root", ROOT, "--quiet", times=4, of="cp")
+    scale.run("backup", "--root", ROOT, "--quiet", times=30)
+    for number in range(100):
+        path = scale.device.big / "Documents/group-0/directory-0000000" / f"new-{number}"
+        path.write_bytes(b"new")
+    scale.run("backup", "--root", ROOT, "--quiet", times=30)
+    snapshots = lines(scale.run("snapshots", "list", "--json"))
+    expect(len(snapshots) == 3, f"{len(snapshots)} snapshots, not 3")
+    expect("ios" in scale.run("snapshots", "show", "latest"), "the snapshot names no policy")
+    listed = scale.run("ls", "latest", "--recursive", times=20).count("\n")
+    kept = 2 * scale.device.count // 3
+    expect(listed > kept, f"ls lists {listed} entries, not {kept}")
+    found = scale.run("find", "file-0000001.txt", "--snapshot", "latest", times=20)
+    expect(found.count("file-0000001.txt") >= SMALL_APPS, "find does not find the files")
+    expect(scale.run("diff", "latest~1", "latest", times=20).count("new-") == 100,
+           "diff does not name the 100 new files")
+    versions = lines(scale.run("versions", "--json", "big/Documents/group-0/directory-0000000"))
+    expect(len(versions) == 2, f"versions names {len(versions)} versions, not 2")
+    expect("big 7" in scale.run(
+        "dump", "latest:big/Documents/group-0/directory-0000000/file-0000007.txt"), "dump is wrong")
+    scale.run("stats", "latest", times=20)
+    scale.run("check", "--read-data", "--quiet", times=40)
+    scale.run("repair", "index", times=20)
+
+
+def restore(scale):
+    """To a directory, in place, and into another device."""
+    documents = scale.device.big / "Documents"
+    scale.run("restore", "latest:big/Documents", "--to", "back", "--quiet", times=4, of="cp")
+    expect(identical(documents, scale.directory / "back"), "the restored documents differ")
+    for path in documents.glob("flat/file-*[02468].txt"):
+        path.write_bytes(b"changed since")
+    words = ("restore", "latest", "--in-place", "--app", "big", "--overwrite", "always")
+    scale.run(*words, "--dry-run", times=60)
+    scale.run(*words, "--quiet", times=20, of="cp")
+    expect(identical(documents, scale.directory / "back"), "the documents are not as they were")
+    shutil.rmtree(scale.directory / "back")
+    other = scale.directory / "other"
+    begin_device(other, 1)
+    scale.run("restore", "latest~1", "--to-device", other, "--quiet", times=10, of="cp")
+    files = sum(len(names) for _, _, names in os.walk(other))
+    expect(files > 2 * scale.device.count // 3, f"only {files} files came into the other device")
+
+
+def change_apps(scale):
+    """Updates and removals of the large app."""
+    place = ("--root", ROOT)
+    new = write_bundle(scale.directory / "new", "big", "2.0")
+    files = scale.device.count
+    scale.run("update", new, *place, times=40)
+    scale.run("rollback", "big", *place, times=60)
+    scale.run("offload", "big", *place, times=40)
+    old = write_bundle(scale.directory / "old", "big", "1.0")
+    scale.run("reinstall", old, *place, times=20)
+    scale.run("uninstall", "small01", *place, "--quiet", times=40)
+    scale.run("install", write_bundle(scale.directory / "fresh", "fresh", "1.0"), *place, times=20)
+    scale.run("recover", *place)
+    expect(lines(scale.run("trash", "list", *place, "--json")), "the trash is empty")
+    scale.run("trash", "empty", *place, "--yes", times=20)
+    kept = sum(len(names) for _, _, names in os.walk(scale.directory / ROOT))
+    expect(kept > files * 9 // 10, f"only {kept} files are left")
+
+
+def purge(scale):
+    """The figures of each level, then all of the caches."""
+    for words in (("--query",), ("--level", "critical", "--dry-run")):
+        scale.run("purge", "--root", ROOT, *words, times=30)
+    scale.run("purge", "--root", ROOT, "--level", "critical", "--yes", "--quiet", times=20,
+              of="cp")
+    for data in (scale.directory / ROOT / "data/Containers/Data/Application").iterdir():
+        caches = data / "Library/Caches"
+        expect(not caches.exists() or not any(caches.iterdir()), f"{caches} is not empty")
+        expect(data.name == UUID.format(3) or any((data / "Documents").iterdir())
+               or not (data / "Library").exists(), f"{data} lost its documents")
+
+
+def rest(scale):
+    """What does not depend on the size of a device, so that no command is forgotten."""
+    scale.run("sample", "small-device")
+    for words in (("list",), ("show", "ios"), ("schema",)):
+        expect(scale.run("policy", *words), f"policy {words[0]} prints nothing")
+    policy = scale.directory / "ios.yaml"
+    policy.write_text(scale.run("policy", "show", "ios"))
+    scale.run("policy", "lint", policy)
+    scale.run("policy", "test", policy)
+    scale.run("schedule", "install", "--cron", "--", "--root", str(scale.device.root))
+    expect("backup" in scale.run("schedule", "status"), "nothing is scheduled")
+    scale.run("schedule", "remove")
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: scale.py PROGRAM [ENTRIES]")
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    entries = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-scale-")).resolve()
+    scale, begun = None, time.monotonic()
+    try:
+        scale = Scale(program, directory, entries)
+        for part in (look, store, restore, change_apps, purge, rest):
+            part(scale)
+        scale.require_all_commands()
+    except Failed as failure:
+        sys.exit(f"scale: error: {failure}")
+    finally:
+        if scale:
+            print("\n".join(scale.table()))
+        subprocess.run(["umount", directory / "volume"], capture_output=True, check=False)
+        shutil.rmtree(directory, ignore_errors=True)
+    print(f"scale: {scale.device.count} files, {len(scale.commands)} commands, "
+          f"{time.monotonic() - begun:.0f} s: all as expected")
+
+
+if __name__ == "__main__":
+    main()
