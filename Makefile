@@ -25,10 +25,11 @@ TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests)|ArchiveStoreTests.
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
+DATABASE_MB ?= 3000
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test scale tsan soak fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test scale tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -56,7 +57,7 @@ tsan: ## the suites of several threads under the thread sanitizer, built apart i
 	  "$$($(SWIFT) build $(TSAN) --show-bin-path)/sandboxctlPackageTests.xctest" \
 	  --testing-library swift-testing --filter "$(TSAN_SUITES)"
 
-soak: build ## backups and restores that are killed and compared, SOAK_MINUTES (10) for each kind
+soak: soak-databases ## backups and restores that are killed and compared, SOAK_MINUTES (10) for each kind
 	$(PYTHON) Tools/soak.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
@@ -64,6 +65,10 @@ soak: build ## backups and restores that are killed and compared, SOAK_MINUTES (
 	SANDBOXCTL_STRESS=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|TakingBackMacOSTests|LifecycleTests.UpdateTests"
+
+soak-databases: build ## backups of a database of DATABASE_MB (3000) that is written to, each restored and checked
+	$(PYTHON) Tools/soak_databases.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
+	  $(DATABASE_MB)
 
 fuzz: ## each fuzzer for FUZZ_SECONDS (60; 0: replay the corpus), or those of TARGETS="pack tree"
 	$(PYTHON) Fuzzers/run.py --seconds $(FUZZ_SECONDS) $(TARGETS)

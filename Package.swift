@@ -18,8 +18,8 @@ let package = Package(
     .library(
       name: "SandboxctlModules",
       targets: [
-        "ArchiveStore", "Codecs", "DatabaseCapture", "Interchange", "Lifecycle", "PolicyEngine",
-        "SandboxModel", "SystemIO",
+        "ArchiveStore", "BuiltinPolicies", "Codecs", "DatabaseCapture", "Interchange", "Lifecycle",
+        "PolicyEngine", "SandboxModel", "SystemIO",
       ]),
   ],
   dependencies: [
@@ -53,7 +53,8 @@ let package = Package(
       name: "RecoverScript", path: "Tools",
       exclude: [
         "check-imports.py", "check-man.sh", "check-sizes.py", "deps.sh", "make-man.py",
-        "readme-tour.py", "scale.py", "soak.py", "soak_trees.py", "tour.sh",
+        "readme-tour.py", "scale.py", "soak.py", "soak_databases.py", "soak_trees.py",
+        "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: common),
     .target(
@@ -98,7 +99,8 @@ let package = Package(
     .testTarget(
       name: "CommandTests",
       dependencies: [
-        "ArchiveStore", "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SystemIO",
+        "ArchiveStore", "Codecs", "sandboxctl", "Lifecycle", "SandboxCommands", "SandboxModel",
+        "SystemIO",
         "TestSupport",
       ],
       exclude: ["Programs", "Snapshots"], swiftSettings: common),

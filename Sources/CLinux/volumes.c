@@ -14,6 +14,16 @@ long cl_notes_access(int fd) {
   return (v.f_flag & ST_NOATIME) == 0;
 }
 
+#define CL_ZFS_MAGIC 0x2fc12fc1ul
+
+long cl_tells_holes_of(unsigned long magic) { return (magic & 0xffffffff) != CL_ZFS_MAGIC; }
+
+long cl_tells_holes(int fd) {
+  struct statfs s;
+  if (fstatfs(fd, &s) < 0) return -(long)errno;
+  return cl_tells_holes_of((unsigned long)s.f_type);
+}
+
 // The file systems that have reflinks, by their magic numbers (statfs(2)).
 long cl_may_share(int fd) {
   static const unsigned long sharing[] = {

@@ -6,9 +6,28 @@ public struct CaptureResult: Sendable {
   /// What was read, in the order in which it was read: the database first. What `store` was given
   /// for a member before the last time is void, and so is all that it was given for others.
   public let members: [CapturedMember]
-  /// What kept the locks from being used, when `method` is `asItStood` and it was not that others
-  /// held them.
-  public internal(set) var obstacle: SystemError?
+  /// Why the unit could not be captured under locks, when `method` is `asItStood`.
+  public internal(set) var obstacle: CaptureObstacle?
+}
+
+/// Why a unit that did not hold still could not be captured under locks.
+public enum CaptureObstacle: Hashable, Sendable, CustomStringConvertible {
+  /// Others held the locks, or wrote in spite of them.
+  case locked
+  /// Reading it took longer than the locks may be held.
+  case tooLarge(seconds: Double)
+  /// A call to the system failed.
+  case failed(SystemError)
+
+  /// The reason, as it follows "stored as it stood: ".
+  public var description: String {
+    switch self {
+    case .locked: "other programs held its locks"
+    case .tooLarge(let seconds):
+      "reading it took longer than the \(Int(seconds)) s for which its locks may be held"
+    case .failed(let error): error.description
+    }
+  }
 }
 
 /// How a unit was captured.

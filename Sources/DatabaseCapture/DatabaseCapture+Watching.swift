@@ -10,7 +10,7 @@ extension DatabaseCapture {
     _ unit: DatabaseUnit, in folder: borrowing Folder, _ store: (MemberReader) throws -> Void
   ) throws -> [CapturedMember]? {
     guard let before = try Look.whenSettled(at: unit, in: folder),
-      before.journal != .liveForSeveral
+      before.journal != .liveForSeveral, try before.isOfNoTransaction(unit, in: folder)
     else { return nil }
     var members: [CapturedMember] = []
     for member in before.members {
@@ -27,7 +27,8 @@ extension DatabaseCapture {
     let after = try Look(at: unit, in: folder)
     let readOfLog = members.first { $0.member == .log }?.status.size ?? 0
     let holds =
-      before.stands(until: after, readOfLog: readOfLog) && before.journal == after.journal
+      try before.stands(until: after, readOfLog: readOfLog) && before.journal == after.journal
+      && after.isOfNoTransaction(unit, in: folder)
     return holds ? members : nil
   }
 }

@@ -32,28 +32,25 @@ public enum DatabaseCapture {
     whenBusy: WhenBusy, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
     try capture(
-      unit, in: folder, spool: spool, whenBusy: whenBusy, holdingAtMost: longestHold, store: store)
+      unit, in: folder, spool: spool, whenBusy: whenBusy, within: LockLimits(), store: store)
   }
 
-  /// The same, with locks that are held at most so many seconds.
+  /// The same, with other limits on how long locks are held.
   static func capture(
     _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
-    whenBusy: WhenBusy, holdingAtMost hold: Double, store: (MemberReader) throws -> Void
+    whenBusy: WhenBusy, within limits: LockLimits, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
     for _ in 1...watchings {
       if let members = try watch(unit, in: folder, store) {
         return CaptureResult(method: .watching, members: members)
       }
     }
-    var obstacle: SystemError?
-    do {
-      let copied = try copyLocked(
-        unit, in: folder, to: spool, until: deadline(whenBusy), holdingAtMost: hold)
-      if let readers = copied {
-        return CaptureResult(method: .locks, members: try readers.map { try take($0, store) })
-      }
-    } catch let error as CopyFailure {
-      obstacle = error.cause
+    let obstacle: CaptureObstacle
+    let locked = try captureLocked(
+      unit, in: folder, spool: spool, until: deadline(whenBusy), within: limits, store)
+    switch locked {
+    case .done(let members): return CaptureResult(method: .locks, members: members)
+    case .failed(let found): obstacle = found
     }
     if case .putOff = whenBusy { return nil }
     let members = try readAsItStands(unit, in: folder, store)

@@ -13,6 +13,7 @@ struct DatabaseLocks: ~Copyable {
   private var sharedMemory: Descriptor?
 
   private static let pending: Range<UInt64> = 0x4000_0000..<0x4000_0001
+  private static let reserved: Range<UInt64> = 0x4000_0001..<0x4000_0002
   private static let shared: Range<UInt64> = 0x4000_0002..<0x4000_0200
   private static let firstReaders: Range<UInt64> = 123..<125
   private static let users: Range<UInt64> = 128..<129
@@ -33,6 +34,23 @@ struct DatabaseLocks: ~Copyable {
     guard try index.lockShared(firstReaders) else { return nil }
     locks.sharedMemory = consume index
     return locks
+  }
+
+  /// Whether a writer that comes has to wait for these locks: but for a write-ahead database that others
+  /// use, of which they stop checkpoints alone.
+  var stopWriters: Bool {
+    switch sharedMemory {
+    case .some: false
+    case nil: true
+    }
+  }
+
+  /// Whether a connection is in a transaction that writes in a rollback mode: it holds the reserved byte
+  /// from its first change to its commit. With its journal in memory, or without one, nothing else tells.
+  static func areReserved(
+    of unit: DatabaseUnit, in folder: borrowing Folder
+  ) throws(SystemError) -> Bool {
+    try folder.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
   }
 
   /// Gives the locks back.

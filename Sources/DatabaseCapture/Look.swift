@@ -74,6 +74,21 @@ struct Look {
     }
   }
 
+  /// How long a writer is expected to pause at most between two writes of one transaction, in seconds.
+  /// One that never lets go of its locks may have ended its last transaction long ago.
+  private static let longestPause = 10.0
+
+  /// Whether the file is in no transaction's midst that only its writer's memory could undo: with
+  /// `journal_mode` MEMORY or OFF there is no journal on the disk, and a writer may pause for longer than
+  /// anybody looks. In a write-ahead database the log has what a transaction writes.
+  func isOfNoTransaction(
+    _ unit: DatabaseUnit, in folder: borrowing Folder
+  ) throws(SystemError) -> Bool {
+    if journal == .live || logBeginning != nil { return true }
+    if Host.now().since(database.modified) > Self.longestPause { return true }
+    return try !DatabaseLocks.areReserved(of: unit, in: folder)
+  }
+
   /// Whether the database's file stood still and the log was only appended to until a later look,
   /// behind so many bytes of it as were read.
   func stands(until later: Look, readOfLog: UInt64) -> Bool {

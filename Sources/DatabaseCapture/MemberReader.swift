@@ -16,6 +16,8 @@ public final class MemberReader {
   private var copy: Descriptor?
   /// Whether reading ends as soon as the file's content has changed.
   private let mustStand: Bool
+  /// When reading has to be done, as the locks are given back then.
+  private var end: (deadline: Double, limit: Double)?
 
   /// Opens a member; nil when it is not there, or no regular file. The database itself must be.
   init?(
@@ -57,6 +59,7 @@ public final class MemberReader {
         { range in
           let count = try take(range)
           at += UInt64(count)
+          try requireTime()
           if mustStand && at >= lookAgain {
             try requireStanding()
             lookAgain = at + Self.stretch
@@ -93,27 +96,39 @@ public final class MemberReader {
     if Stand(try file.status()) != Stand(status) { throw ContentMoved() }
   }
 
-  /// Copies the file into one without a name, by a reflink where the volume can, and reads that from
-  /// now on; false when it is not copied by `deadline`.
-  func makeCopy(in spool: borrowing Folder, until deadline: Double) throws -> Bool {
+  /// Has reading end with `TooLate` once so many seconds have passed since `begun`.
+  func end(after limit: Double, since begun: Double) { end = (begun + limit, limit) }
+
+  private func requireTime() throws {
+    if let end, Host.monotonicSeconds() > end.deadline { throw TooLate(limit: end.limit) }
+  }
+
+  /// Makes a reflink of the file without a name and reads that from now on; false where the volume has
+  /// none.
+  func makeClone(in spool: borrowing Folder) throws -> Bool {
     let copy = try spool.createUnnamed()
-    if try !copy.clone(of: file) {
-      do {
-        try fill(copy, until: deadline)
-      } catch is TooLate {
-        return false
-      }
-    }
+    guard try copy.clone(of: file) else { return false }
     self.copy = consume copy
     return true
   }
 
-  private func fill(_ copy: borrowing Descriptor, until deadline: Double) throws {
+  /// Copies the file into one without a name and reads that from now on.
+  ///
+  /// - Throws: `TooLate` if that takes more than `limit` seconds since `begun`.
+  func makeCopy(in spool: borrowing Folder, since begun: Double, limit: Double) throws {
+    let copy = try spool.createUnnamed()
+    end(after: limit, since: begun)
+    try fill(copy)
+    end = nil
+    self.copy = consume copy
+  }
+
+  private func fill(_ copy: borrowing Descriptor) throws {
     var at: UInt64 = 0
     _ = try file.readPieces(
       size: status.size, isSparse: status.allocated < status.size,
       data: { piece in
-        if Host.monotonicSeconds() > deadline { throw TooLate() }
+        try requireTime()
         try copy.write(piece)
         at += UInt64(piece.count)
       },
@@ -123,8 +138,6 @@ public final class MemberReader {
       })
     try copy.truncate(to: at)
   }
-
-  private struct TooLate: Error {}
 }
 
 /// A file that must stand still was seen to change: there is no use in reading on.

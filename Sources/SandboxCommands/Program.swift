@@ -49,6 +49,7 @@ extension SandboxctlCommand {
       console.failure(failure)
       status = failure.status
     }
+    warnOfUnsyncedFolders(console)
     do {
       try console.flush()
     } catch {
@@ -58,6 +59,14 @@ extension SandboxctlCommand {
       status = failure.status
     }
     return status
+  }
+
+  /// Warns once of a file system on which what was written may not outlast a power failure.
+  private static func warnOfUnsyncedFolders(_ console: Console) {
+    guard let folder = UnsyncedFolders.first else { return }
+    console.warning(
+      "the file system of '\(Paths.text(folder))' cannot sync folders: after a power failure, what was "
+        + "written there last may be missing")
   }
 
   private static func perform(

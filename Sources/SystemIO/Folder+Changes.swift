@@ -143,7 +143,17 @@ extension Folder {
   }
 
   /// Makes the folder's names durable: needed after a child was made, renamed or removed.
-  public func sync() throws(SystemError) { try descriptor.sync() }
+  ///
+  /// A file system that cannot sync folders (some behind FUSE, vboxsf, old CIFS) is no error: it is
+  /// noted in `UnsyncedFolders`.
+  public func sync() throws(SystemError) {
+    do throws(SystemError) {
+      try descriptor.sync()
+    } catch {
+      guard error.isSyncUnsupported else { throw error }
+      UnsyncedFolders.note(path)
+    }
+  }
 
   /// Makes everything durable that was written to the folder's volume.
   public func syncVolume() throws(SystemError) { try descriptor.syncVolume() }

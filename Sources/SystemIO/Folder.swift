@@ -37,7 +37,8 @@ public struct Folder: ~Copyable, Sendable {
     return Folder(adopting: Int32(raw), path: path)
   }
 
-  /// Opens the folder at a path, making what is missing of it with the given permissions.
+  /// Opens the folder at a path, making what is missing of it with the given permissions. The names
+  /// of the folders that it makes are durable.
   public static func make(
     path: ByteString, permissions: UInt16 = 0o777
   ) throws(SystemError) -> Folder {
@@ -46,8 +47,8 @@ public struct Folder: ~Copyable, Sendable {
     } catch {
       guard error.number == ENOENT, let last = path.lastComponent else { throw error }
       let above = path.parent
-      let parent = try make(path: above.isEmpty ? "." : above, permissions: permissions)
-      return try parent.makeFolder(last, permissions: permissions)
+      return try make(path: above.isEmpty ? "." : above, permissions: permissions)
+        .makeDurable(last, permissions)
     }
   }
 
@@ -59,9 +60,17 @@ public struct Folder: ~Copyable, Sendable {
       return try open(resolved: path)
     } catch {
       guard error.number == ENOENT, let last = path.lastComponent else { throw error }
-      return try make(resolved: path.parent, permissions: permissions)
-        .makeFolder(last, permissions: permissions)
+      return try make(resolved: path.parent, permissions: permissions).makeDurable(
+        last, permissions)
     }
+  }
+
+  private borrowing func makeDurable(
+    _ name: ByteString, _ permissions: UInt16
+  ) throws(SystemError) -> Folder {
+    let made = try makeFolder(name, permissions: permissions)
+    try sync()
+    return made
   }
 
   /// A second handle on the same folder, opened anew: each is told of the volume's errors for itself

@@ -122,6 +122,15 @@ public enum Host {
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
   }
 
+  /// The path as it is where no part of it is a link, so that messages name what the user wrote; else
+  /// with its links resolved.
+  public static func linkFree(_ path: ByteString) -> ByteString {
+    do throws(SystemError) {
+      _ = try Folder.open(resolved: path)
+      return path
+    } catch { return error.number == ELOOP ? resolved(path) : path }
+  }
+
   /// A path with the links resolved in that part of it which is there.
   public static func resolved(_ path: ByteString) -> ByteString {
     if let real = try? realPath(path) { return real }

@@ -6,13 +6,13 @@ extension SystemError: CustomStringConvertible {
 
   /// Why the call failed, in plain words.
   public var reason: String {
-    operation == .trust
+    isDistrust
       ? "it belongs to another user, or others may write to it" : Self.reason(of: number)
   }
 
   /// What to do about it, where there is something to say.
   public var hint: String? {
-    if operation == .trust {
+    if isDistrust {
       return "run as the user who owns it; if it came with a copy of the device, remove it"
     }
     return switch number {
@@ -58,6 +58,12 @@ extension SystemError: CustomStringConvertible {
   public static func untrusted(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EPERM)
   }
+
+  private var isDistrust: Bool { operation == .trust && number == EPERM }
+
+  /// Whether the path no longer leads to the file that was found there: it was removed, renamed or
+  /// replaced.
+  public var isGoneOrReplaced: Bool { isMissing || number == ESTALE || number == ELOOP }
 
   /// Whether this user may not do it.
   public var isRefused: Bool { number == EACCES || number == EPERM }

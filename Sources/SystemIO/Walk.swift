@@ -70,7 +70,8 @@ public struct Walk: ~Copyable {
           pending.append(PendingFolder(batch, index, depth: folder.depth + 1, state: state))
         }
         folder.release()
-        if visitor.isDone { break }
+        if descent.isAbandoned { pending.removeSubrange(first...) }
+        if visitor.isDone || descent.isAbandoned { break }
       }
     } catch {
       report(error, "", &visitor, state)

@@ -76,6 +76,7 @@ public struct WalkFolder: ~Copyable {
 /// What a visitor wants entered of a batch.
 public struct WalkDescent<State>: ~Copyable {
   @usableFromInline var wanted: [(entry: Int, state: State)] = []
+  @usableFromInline var isAbandoned = false
 
   @inlinable init() {}
 
@@ -83,6 +84,10 @@ public struct WalkDescent<State>: ~Copyable {
   @inlinable public mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
+
+  /// Ends the listing of the folder and enters none of its folders, those of earlier batches among
+  /// them.
+  @inlinable public mutating func abandonFolder() { isAbandoned = true }
 }
 
 /// Something in the tree that could not be listed or looked at.

@@ -129,6 +129,31 @@ import Testing
       found.costs == ["both": [first.id, second.id], "old": [first.id], "new": [second.id]])
   }
 
+  /// What later versions put into a repository of version 1 (docs/repository-format.md).
+  @Test func pendingSnapshotsAndReadersLeasesAreNoDamage() throws {
+    let pending = ObjectPath.root.appending("pending")
+    try storage.makeFolders([pending.name], in: .root)
+    let bytes = try storage.load(RepositoryLayout.snapshot(second.id), limit: 1 << 20)
+    try storage.remove(RepositoryLayout.snapshot(second.id))
+    try storage.put(bytes, pending.appending(RepositoryLayout.snapshot(second.id).name))
+    try storage.put([1], pending.appending("of a later version"))
+    let reader = RepositoryLayout.leases.appending(ByteString(String(repeating: "ab", count: 16)))
+    try storage.makeFolders([reader.name], in: RepositoryLayout.leases)
+    for name: ByteString in ["alive", "reader"] { try storage.touch(reader.appending(name)) }
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty && found.report.snapshots == 1)
+    #expect(
+      found.findings == [
+        .remark(object: "\(reader)", reason: "a program is at work, with 0 unfinished objects")
+      ])
+    #expect(try repository.snapshots().snapshots == [first])
+    #expect(try repository.heads().heads.map(\.id) == [first.id])
+    try repository.back(up: [("more", [1, 2, 3])], sequence: 3)
+    #expect(try repository.snapshots().snapshots.count == 2)
+    #expect(try storage.list(reader) == ["alive", "reader"])
+    #expect(try storage.list(pending).count == 2)
+  }
+
   /// What an interrupted run leaves is no damage.
   @Test func leftoversAreRemarks() throws {
     let session = try repository.beginWriting()

@@ -25,7 +25,9 @@ import Testing
   @Test func theOrderOfListing() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
-    let before = ["folders leases", "touch alive", "list condemned", "list index"]
+    let before = [
+      "folders leases", "touch alive", "list condemned", "list damaged", "list index",
+    ]
     #expect(try beginning(repository, storage) == before + ["list packs", "list snapshots"])
     for number in 1...3 {
       try repository.back(up: [("a", [UInt8(number)])], sequence: UInt64(number))
@@ -36,7 +38,7 @@ import Testing
     #expect(
       try beginning(repository, storage) == before
         + indexes.map { "load \(RepositoryLayout.index($0))" } + ["list packs"]
-        + Set(folders).sorted().map { "list \($0)" } + ["list snapshots"])
+        + Set(folders).sorted().map { "objects \($0)" } + ["list snapshots"])
   }
 
   /// The calls with which a writer begins.

@@ -276,7 +276,7 @@ import Testing
     #expect(try reader.entries(of: snapshot.snapshot.tree).count == 60)
     let events = storage.state.withLock(\.events)
     #expect(events.count { $0 == "list index" } == 1)
-    #expect(events.count { $0.hasPrefix("list packs/") } == 256)
-    #expect(events.count < 256 + 20, "\(events.count)")
+    #expect(events.count { $0 == "objects packs" } == 1)
+    #expect(events.count < 20, "\(events)")
   }
 }

@@ -146,7 +146,7 @@ import Testing
     let touches = Mutex<[String]>([])
     storage.state.withLock { state in
       state.action = { event in
-        if event.hasPrefix("status packs/") { clock.add(61, ordering: .relaxed) }
+        if event.hasPrefix("range packs/") { clock.add(61, ordering: .relaxed) }
         if event.hasPrefix("touch") { touches.withLock { $0.append(event) } }
       }
     }
@@ -167,7 +167,7 @@ import Testing
     let clock = Atomic<Int>(0)
     storage.state.withLock { state in
       state.action = { [memory] event in
-        guard event.hasPrefix("status packs/") else { return }
+        guard event.hasPrefix("range packs/") else { return }
         clock.add(61, ordering: .relaxed)
         try? memory.rename(PruneLease.path, to: RepositoryLayout.leases.appending("taken"))
       }

@@ -85,6 +85,7 @@ import Testing
     (#""id": "gear-1""#, #""id": "gear-2""#, "chunking.id"),
     (#""sqlite": 16384"#, #""sqlite": 4096"#, "chunking.sqlite"),
     (#""max": 4194304"#, #""max": 8388608"#, "chunking.max"),
+    (#""sqlite": 16384"#, #""sqlite": 16384, "secret": "5ec2e7""#, "chunking.secret"),
   ])
   func whatIsNotKnownIsRefusedByName(part: String, other: String, name: String) throws {
     _ = try create()
@@ -92,6 +93,13 @@ import Testing
     let error = try #require(try openError())
     #expect(error.code == .unsupported)
     #expect(error.reason.contains("\"\(name)\""))
+    #expect(!error.description.contains("5ec2e7"), "a secret is not printed")
+  }
+
+  @Test func noSecretOfTheCuttingIsTheFixedTable() throws {
+    let (_, repository) = try create()
+    try rewrite(#""sqlite": 16384"#, #""sqlite": 16384, "secret": null"#)
+    #expect(try Repository.open(LocalStorage(path: ByteString(folder("repo")))).id == repository.id)
   }
 
   @Test func damagedSettings() throws {

@@ -65,12 +65,49 @@ import Testing
     let x = Self.digest.hex
     let expected =
       #"{"format":"sandboxctl-snapshot","version":1,"repository":"\#(x)","source":"\#(x)","#
-      + #""sequence":1,"time":"2026-11-01T10:30:00Z","host":"h","user":"u","device":"#
-      + #"{"identity":"i","platform":"linux","layout":"folder","root":"/r"},"#
-      + #""scope":{"kind":"device"},"reason":"manual","#
-      + #""policy":{"name":"everything","digest":"\#(x)"},"tree":"\#(x)","program":"p","#
-      + #""totals":{"entries":0,"files":0,"bytes":0,"stored":0,"classes":[]},"duration_ms":0}"#
+      + #""sequence":1,"time":"2026-11-01T10:30:00Z","host":"h","user":"u","reason":"manual","#
+      + #""tree":"\#(x)","policy":{"name":"everything","digest":"\#(x)"},"program":"p","#
+      + #""duration_ms":0,"#
+      + #""totals":{"entries":0,"files":0,"bytes":0,"stored":0,"classes":[]},"#
+      + #""scope":{"kind":"device"},"#
+      + #""device":{"identity":"i","platform":"linux","layout":"folder","root":"/r"}}"#
     #expect(String(decoding: snapshot.encode(), as: UTF8.self) == expected + "\n")
+  }
+
+  @Test func theHeadIsInTheFirst4KiBHoweverLongTheTablesAre() throws {
+    var snapshot = Self.full
+    snapshot.device.containers = (0..<500).map {
+      ContainerRecord(
+        path: ByteString("apps/org.example.\($0)/data"), realPath: ByteString("/x/\($0)"))
+    }
+    snapshot.apps = (0..<500).map { AppRecord(identifier: "org.example.\($0)") }
+    snapshot.classes = (0..<5000).map { ClassRun(path: ByteString("apps/\($0)"), name: "cache") }
+    let text = String(decoding: snapshot.encode().prefix(4096), as: UTF8.self)
+    for name in [
+      "repository", "source", "sequence", "time", "host", "user", "reason", "tree", "parent",
+      "policy", "program", "duration_ms", "original", "totals", "scope", "tags", "device",
+      "identity", "platform", "layout", "root", "os_version", "containers",
+    ] {
+      #expect(text.contains("\"\(name)\":"), "\(name)")
+    }
+    let names = try #require(snapshot.json.members).map(\.name)
+    let device = try #require(names.firstIndex(of: "device"))
+    #expect(names[(device + 1)...].first == "apps")
+    #expect(
+      Set(names[(device + 2)...]) == [
+        "classes", "users", "groups", "left_out", "unreadable", "warnings", "mounts", "databases",
+        "later",
+      ])
+  }
+
+  /// Snapshots of before the order was fixed have another.
+  @Test func membersMayComeInAnyOrder() throws {
+    let members = try #require(Self.full.json.members)
+    let line = JSON.object(members.reversed()).compactBytes + [UInt8(ascii: "\n")]
+    #expect(try read(line) == Self.full)
+    let id = Blake2b.hash(line)
+    let head = try SnapshotHead(id: id, bytes: line)
+    #expect(head == SnapshotHead(StoredSnapshot(id: id, snapshot: Self.full)))
   }
 
   @Test func onlyLine1IsRead() throws {

@@ -66,7 +66,7 @@ import Testing
     #expect(try repository.history(of: sources[0], scope: .device).sequence == 1)
     // Its head is whole, and another member is none of a snapshot.
     let text = String(decoding: make(0, 3, seconds: 1_793_000_003).encode(), as: UTF8.self)
-    let odd = Array(text.replacing("\"user\":\"user\"", with: "\"user\":5").utf8)
+    let odd = Array(text.replacing("\"duration_ms\":0", with: "\"duration_ms\":[]").utf8)
     try memory.put(odd, RepositoryLayout.snapshot(Blake2b.hash(odd)))
     let history = try repository.history(of: sources[0], scope: .device)
     #expect(history.last?.id == first && history.sequence == 3)

@@ -67,6 +67,46 @@ import Testing
     #expect(try storage.list(.root) == ["lease", "objects"])
   }
 
+  @Test(arguments: Kind.allCases) func listsObjectsOfAllFoldersWithTheirSizes(kind: Kind) throws {
+    let storage = try make(kind)
+    try storage.makeFolders(["aa", "bb", "empty"], in: path("objects"))
+    for (name, size) in [("top", 0), ("aa/one", 1), ("aa/two", 2), ("bb/one", 3)] {
+      try storage.save(
+        [UInt8](repeating: 1, count: size), as: path("objects/" + name), by: path("lease"))
+    }
+    try storage.save([1], as: path("lease/not-below"), by: path("lease"))
+    var sizes: [String: UInt64] = [:]
+    try storage.forEachObject(below: path("objects")) { path, status throws(StoreError) in
+      sizes["\(path)"] = status.size
+      #expect(!status.isFolder)
+      let same = try storage.status(path)
+      #expect(same == status)
+    }
+    #expect(
+      sizes == ["objects/top": 0, "objects/aa/one": 1, "objects/aa/two": 2, "objects/bb/one": 3])
+    var count = 0
+    try storage.forEachObject(below: path("objects/empty")) { _, _ in count += 1 }
+    #expect(count == 0)
+    let error = storeError { try storage.forEachObject(below: path("no")) { _, _ in } }
+    #expect(error?.code == .missing)
+  }
+
+  @Test(arguments: Kind.allCases) func anErrorEndsTheListingOfObjects(kind: Kind) throws {
+    let storage = try make(kind)
+    for name in ["a", "b"] {
+      try storage.save([], as: path("objects/" + name), by: path("lease"))
+    }
+    var count = 0
+    let error = storeError {
+      try storage.forEachObject(below: .root) { path, _ throws(StoreError) in
+        count += 1
+        throw StoreError(.damaged, "use", "\(path)", "the test says so")
+      }
+    }
+    #expect(error?.code == .damaged)
+    #expect(count == 1)
+  }
+
   @Test(arguments: Kind.allCases) func status(kind: Kind) throws {
     let storage = try make(kind)
     try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
@@ -183,6 +223,8 @@ import Testing
     #expect(storeError { try storage.load(path("objects/link"), limit: 1 << 20) }?.code == .damaged)
     #expect(storeError { try storage.list(path("elsewhere")) } != nil)
     #expect(try storage.status(path("objects/link")) == nil)
+    try storage.forEachObject(below: .root) { path, _ in Issue.record("\(path) was listed") }
+    #expect(storeError { try storage.forEachObject(below: path("elsewhere")) { _, _ in } } != nil)
   }
 
   @Test func placeThatIsNotThere() {

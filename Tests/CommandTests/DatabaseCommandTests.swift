@@ -153,6 +153,7 @@ import Testing
       connection.execute("CREATE TABLE t (n)")
       connection.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(500)))
       connection.execute("BEGIN EXCLUSIVE")
+      os.utime("tree/db", (1_700_000_000, 1_700_000_000))
       """, in: cli)
     let outcome = try Self.backup(cli, "--strict")
     #expect(outcome.code == 0, "\(outcome.errors)")

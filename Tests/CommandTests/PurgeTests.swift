@@ -66,6 +66,19 @@ import Testing
     #expect(try TreeRecord.all(in: cli.folder, "device") == before)
   }
 
+  /// Without a figure and without pressure nothing would go: what each level gives is told, to anybody.
+  @Test func withoutPressureNobodyNeedsToAgree() throws {
+    let cli = try device()
+    let before = try TreeRecord.all(in: cli.folder, "device")
+    let outcome = try cli.run("purge --root device")
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    // The head of the table tells the free space, which changes meanwhile.
+    let query = try cli.succeed("purge --root device --query").split(separator: "\n").dropFirst()
+    #expect(outcome.output.split(separator: "\n").dropFirst() == query)
+    #expect(query.contains { $0.contains("critical") })
+    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+  }
+
   @Test func onATerminalItAsks() throws {
     let cli = try device()
     let before = try TreeRecord.all(in: cli.folder, "device")

@@ -244,6 +244,9 @@ import Testing
     forged.addBareSnapshot(forged.addTree([ForgedEntry.file(Array("file".utf8), bytes)]))
     let cli = try CommandLine()
     try forged.write(to: cli.folder.url.appendingPathComponent("repo"))
+    // What a later version has not committed yet is no snapshot.
+    let pending = "repo/pending/\(String(repeating: "0", count: 64)).json"
+    try cli.folder.write("of a later version", at: ByteString(pending))
     try Recover.succeed(cli, "repo list")
     try Recover.succeed(cli, "repo verify --read-data")
     try Recover.succeed(cli, "repo restore latest --to theirs")

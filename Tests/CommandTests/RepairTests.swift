@@ -59,4 +59,41 @@ import Testing
     #expect(outcome.output.contains("1 pack cannot be read"), "\(outcome.output)")
     #expect(outcome.errors.contains("packs/"), "\(outcome.errors)")
   }
+
+  /// From the check to a repository without damage, by what the program itself says.
+  @Test func damagedPacksAreRepaired() throws {
+    let cli = try CommandLine(inMemory: true)
+    var random = Seeded(22)
+    for number in 0..<12 {
+      try cli.folder.write(random.bytes(200_000), at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+    let backup = "backup --layout folder --root tree --repo repo --quiet"
+    _ = try cli.succeed(backup)
+    let idle = try cli.run("repair packs --repo repo")
+    #expect(idle.code == 0 && idle.output == "no pack is damaged or missing: nothing to repair\n")
+    #expect(idle.errors.contains("hint: 'sandboxctl check --read-data --repo repo'"))
+    try cli.flip(byte: 1_000_000, of: try cli.largestPack())
+    let check = try cli.run("check --read-data --repo repo")
+    #expect(check.code == 13)
+    #expect(check.errors.contains("'sandboxctl repair packs --repo repo'"), "\(check.errors)")
+    let dry = try cli.run("repair packs --repo repo --dry-run")
+    #expect(dry.code == 13)
+    #expect(
+      dry.output.contains("would store 11 blobs (2.1 MiB) again, 1 blob lost"), "\(dry.output)")
+    let repair = try cli.run("repair packs --repo repo --json")
+    #expect(repair.code == 13 && repair.errors.contains("backup"), "\(repair.errors)")
+    let answer = try CommandLine.object(Substring(repair.output.dropLast()))
+    let packs = try #require(answer["packs"] as? [[String: Any]])
+    #expect(packs.count == 1 && packs[0]["state"] as? String == "damaged")
+    #expect(packs[0]["saved_blobs"] as? Int == 11 && packs[0]["lost_blobs"] as? Int == 1)
+    let restore = try cli.run("restore latest:folders/tree --to part --repo repo --quiet")
+    let restored = try cli.names(in: "part").count
+    #expect(restore.code == 13 && restored == 11, "\(restore.errors)")
+    // The source has what is lost.
+    _ = try cli.succeed(backup)
+    #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
+  }
 }

@@ -48,7 +48,8 @@ import Testing
     (
       "purge",
       [
-        ("purge --root device --query --json", 0), ("purge --root device --json", 2),
+        ("purge --root device --query --json", 0), ("purge --root device --json", 0),
+        ("purge --root device --level critical --json", 2),
         ("purge --root device --level critical --dry-run --json", 0),
         ("purge --root device --free 1TiB --dry-run --json", 5),
         ("purge --root again --level critical --yes --json", 0),
@@ -150,6 +151,13 @@ import Testing
       [
         ("repair index --json --repo repo", 0), ("repair index --dry-run --json --repo repo", 0),
         ("repair index --json --repo nowhere", 10),
+      ]
+    ),
+    (
+      "repair-packs",
+      [
+        ("repair packs --json --repo repo", 0), ("repair packs --dry-run --json --repo repo", 0),
+        ("repair packs --json --repo nowhere", 10),
       ]
     ),
     // What these do to a user's timers is tested where there are some.

@@ -32,10 +32,11 @@ final class Rig {
 
   func capture(
     _ shelf: Shelf, whenBusy: WhenBusy = .takeAsItStands(after: 0),
-    holdingAtMost hold: Double = DatabaseCapture.longestHold
+    holdingAtMost hold: Double = LockLimits().blocking, readingAtMost limit: Double = 600
   ) throws -> CaptureResult? {
     try DatabaseCapture.capture(
-      unit, in: source, spool: spool, whenBusy: whenBusy, holdingAtMost: hold, store: shelf.store)
+      unit, in: source, spool: spool, whenBusy: whenBusy,
+      within: LockLimits(blocking: hold, passive: limit), store: shelf.store)
   }
 
   /// How long locks are held at most where a test expects that a copy under them succeeds: a busy

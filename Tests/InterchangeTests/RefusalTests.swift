@@ -130,8 +130,8 @@ import Testing
   }
 
   @Test(arguments: [
-    ("", "CFBundleIdentifier"), ("a/b", "other characters"), ("$(PRODUCT)", "variable"),
-    ("a..b", "is empty"), (".", "is empty"), (String(repeating: "a", count: 156), "156 bytes"),
+    ("", "CFBundleIdentifier"), ("a/b", "contains a '/'"), ("$(PRODUCT)", "variable"),
+    ("a..b", "is empty"), (".", "it is '.'"), (String(repeating: "a", count: 156), "156 bytes"),
   ])
   func identifiers(identifier: String, reason: String) throws {
     let bytes = ZipBuilder([Entry("X.app/Info.plist", ZipBuilder.info(identifier))]).bytes()

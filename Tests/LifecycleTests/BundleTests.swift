@@ -99,6 +99,20 @@ import Testing
     #expect(try phone.backup { $0.verifiesBundles = true }.opened == 22)
   }
 
+  /// Nothing that is compared tells of attributes: they are read.
+  @Test func anAttributeThatWasSetSinceIsStored() throws {
+    let phone = try Phone()
+    _ = try phone.backup()
+    try phone.move("Bundle", "B1", to: "B2", asCopy: true)
+    let app = try Folder.open(path: phone.place("Bundle").appending("B2/Example.app"))
+    try app.attributes(of: "Example").set("user.signed", to: Array("yes".utf8))
+    let report = try phone.backup()
+    #expect(report.opened == 0)
+    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
+    let back = try Folder.open(path: phone.rig.folder.path("back/Example.app"))
+    #expect(try back.attributes(of: "Example").value(of: "user.signed") == Array("yes".utf8))
+  }
+
   @Test func aBundleThatDiffersIsRead() throws {
     let phone = try Phone()
     _ = try phone.backup()

@@ -37,6 +37,15 @@ struct DamagedStorage: Storage {
     return bytes == nil && folder == object.folder ? names.filter { $0 != object.name } : names
   }
 
+  func forEachObject(
+    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try inner.forEachObject(below: folder) { path, status throws(StoreError) in
+      guard let status = path == object ? try self.status(path) : status else { return }
+      try body(path, status)
+    }
+  }
+
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     guard path == object else { return try inner.status(path) }
     return bytes.map {

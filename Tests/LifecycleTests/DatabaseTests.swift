@@ -138,7 +138,11 @@ import Testing
     while report.warnings.isEmpty, Host.monotonicSeconds() < end { report = try backup() }
     #expect(how(report) == ["folders/tree/a busy one": "as-it-stood"])
     #expect(report.warnings.map(\.path) == ["folders/tree/a busy one"])
-    #expect(report.isComplete && report.files == 302)
+    #expect(
+      report.warnings.map(\.remark) == [
+        "the database was in use and is stored as it stood: other programs held its locks"
+      ])
+    #expect(!report.isComplete && report.files == 302, "what may be torn is not complete")
     writer.stop()
     let next = try rig.backup(keeping: "cache")
     #expect(how(next) == ["folders/tree/a busy one": "watching"])

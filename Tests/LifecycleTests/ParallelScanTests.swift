@@ -127,7 +127,8 @@ import Testing
         }
       }
       let file = try top.create("repository.json")
-      try file.write(Array(#"{"format": "sandboxctl-repository"}"#.utf8))
+      let id = String(repeating: "0123456789abcdef", count: 4)
+      try file.write(Array(#"{"format": "sandboxctl-repository", "id": "\#(id)"}"#.utf8))
     }
   }
 
@@ -156,6 +157,7 @@ import Testing
       let marks: MarkSet?
       let siblings: SiblingSet?
       let isOwn: Bool
+      /// Of files alone: to list a folder is to access it.
       let accessed: Int64?
     }
 
@@ -171,7 +173,7 @@ import Testing
           status: entry.status, verdicts: entry.verdicts, fate: entry.fate,
           children: entry.children.map { scan.name($0) }, marks: scan.marks[index],
           siblings: scan.siblings[index], isOwn: scan.ownFolders.contains(index),
-          accessed: scan.accessTimes[index])
+          accessed: entry.status.kind == .directory ? nil : scan.accessTimes[index])
       }
     }
   }

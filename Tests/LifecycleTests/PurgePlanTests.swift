@@ -194,8 +194,9 @@ import Testing
     let rig = try PurgeRig()
     try rig.put("Library/Caches/a/CACHEDIR.TAG")
     try rig.put("Library/Caches/a/b")
+    let id = String(repeating: "0123456789abcdef", count: 4)
     try rig.folder.write(
-      #"{"format":"sandboxctl-repository"}"#,
+      #"{"format":"sandboxctl-repository","id":"\#(id)"}"#,
       at: rig.data().appending("Library/Caches/repo/repository.json"))
     try rig.put("Library/Caches/repo/packs/1")
     try rig.put(".sandboxctl/journal/1")

@@ -33,7 +33,7 @@ import Testing
       JournalRecord.Root(path: root, inode: try Folder.open(path: root).status().identity.inode),
       JournalRecord.Root(
         path: staging, inode: try Folder.open(path: staging).status().identity.inode),
-      JournalRecord.Root(path: rig.folder.path("kept"), inode: nil),
+      JournalRecord.Root(path: rig.folder.path(Self.kept(record)), inode: nil),
     ]
     record.steps = [
       JournalStep(path: "db-journal", kept: 2, unit: 0),
@@ -43,6 +43,11 @@ import Testing
       JournalStep(path: "other", source: 1),
     ]
     self.record = record
+  }
+
+  /// Where its operation keeps what gives way.
+  private static func kept(_ record: JournalRecord) -> ByteString {
+    ByteString("tree/.sandboxctl/trash/\(record.id)/folders/tree")
   }
 
   private func recover(_ record: JournalRecord) throws -> RecoveryReport {
@@ -121,14 +126,14 @@ import Testing
 
   /// A name at which something would be kept is taken: what is there already is not brought back for it.
   @Test func whatIsKeptUnderANumberComesBack() throws {
-    try rig.folder.write("another one's", at: "kept/db-wal")
+    try rig.folder.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
     let failure = #expect(throws: UnitFailure.self) {
       try runner.takeAll(record.steps.prefix(3))
     }
     #expect(failure?.step == 2 && failure?.left == nil)
     #expect(try found() == Self.older)
-    #expect(try rig.text("kept/db-wal") == "another one's")
+    #expect(try rig.text(Self.kept(record).appending("db-wal")) == "another one's")
   }
 
   /// Of what was staged something is missing: the database that is there is not taken for it.

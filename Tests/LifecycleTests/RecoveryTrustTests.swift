@@ -62,6 +62,22 @@ import Testing
     #expect(try rig.names("victim") == ["thesis.txt"])
   }
 
+  /// What was read before the apps were locked may be done, and its places used anew, by then.
+  @Test func whatAnotherRunHasRecoveredIsNotDoneAgain() throws {
+    let tree = rig.folder.path("tree")
+    try write(
+      root: tree, inode: try inodeOf(tree),
+      kept: tree.appending(ByteString(".sandboxctl/trash/\(id)")))
+    let operation = try #require(try InterruptedOperation.all(on: tree).first)
+    #expect(try recover().done.count == 1)
+    #expect(try rig.text("tree/.bashrc") == "evil")
+    try rig.folder.write("newer", at: "tree/staged/.bashrc")
+    let device = try Device.find(root: tree, layout: .folder)
+    let recovery = Recovery(device, policy: try Rig.policy(.folder), isForced: true)
+    #expect(try recovery.recover(operation) == nil)
+    #expect(try rig.text("tree/.bashrc") == "evil")
+  }
+
   @Test func aRootOutsideOfTheDeviceIsRefused() throws {
     let victim = rig.folder.path("victim")
     try write(root: victim, inode: try inodeOf(victim))

@@ -142,7 +142,7 @@ import Testing
     for container in found.containers {
       #expect(try LogicalPath(container.logicalPrefix).place?.container == container.logical)
     }
-    let reasons = found.findings(.wrongValue).map(\.reason)
+    let reasons = found.findings(.unusableName).map(\.reason)
     for reason in ["contains a '/'", "it is '..'", "201 bytes"] {
       #expect(reasons.contains { $0.contains(reason) }, "\(reason)")
     }

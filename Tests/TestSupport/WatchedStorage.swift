@@ -93,6 +93,14 @@ public final class WatchedStorage: Storage {
     try call("list \(folder)") { () throws(StoreError) in try inner.list(folder) }
   }
 
+  public func forEachObject(
+    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    try call("objects \(folder)") { () throws(StoreError) in
+      try inner.forEachObject(below: folder, body)
+    }
+  }
+
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     try call("status \(path)") { () throws(StoreError) in try inner.status(path) }
   }

@@ -61,7 +61,8 @@ struct Target: Sendable {
   let run: @Sendable ([UInt8]) -> Void
 
   static let all =
-    [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + hashTargets
+    [Target(name: "canary", run: canary)] + archiveTargets + modelTargets + deviceTargets
+    + hashTargets
     + logTargets
 
   /// Crashes on some bytes: whoever does not find that finds nothing.

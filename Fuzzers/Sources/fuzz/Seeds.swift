@@ -23,6 +23,7 @@ struct Seeds {
       try seeds.writeRepository()
       try seeds.write(StateSeeds.all())
       try seeds.write(ModelSeeds.all(project: seeds.project))
+      try seeds.write(DeviceSeeds.all)
       try seeds.write(HashRuns.seeds)
       try seeds.write(LogSums.seeds)
       return 0

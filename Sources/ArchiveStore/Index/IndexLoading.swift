@@ -19,6 +19,18 @@ struct LoadedIndex: Sendable {
 
   /// The packs that the whole ones name.
   var packs: Set<Digest> { IndexSet(objects).packs }
+
+  /// The packs that the whole ones name, with their sizes.
+  var packSizes: [Digest: UInt64] {
+    var sizes: [Digest: UInt64] = [:]
+    for object in objects {
+      for number in 0..<object.packs {
+        let pack = object.pack(number)
+        sizes[pack.id] = pack.size
+      }
+    }
+    return sizes
+  }
 }
 
 /// Reads index objects from a storage, or from the host's copies where there is a cache.

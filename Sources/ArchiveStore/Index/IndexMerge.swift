@@ -6,6 +6,8 @@ internal import Codecs
 /// others stay, so that what is lost can still be named. Entries of condemned packs stay, too: only
 /// a sweep knows that no snapshot needs them (docs/repository-format.md, "Merging").
 ///
+/// A repair of packs leaves out all entries of some packs, whatever they name.
+///
 /// The objects are gone through twice, to count and to write, with about 4 MiB of memory beside the
 /// tables of packs.
 struct IndexMerge {
@@ -14,13 +16,16 @@ struct IndexMerge {
   /// For each object the places of its packs in `packs`.
   private let places: [[UInt32]]
   private let isPresent: [Bool]
+  /// Of which packs nothing stays.
+  private let isDropped: [Bool]
   /// Of which packs something stays.
   private var isNamed: [Bool]
 
   /// Prepares to merge. Nothing where the objects contradict each other about a pack: that is for a
   /// check to tell of.
   init?(
-    _ objects: [IndexObject], isPresent: (Digest) throws(StoreError) -> Bool
+    _ objects: [IndexObject], without dropped: Set<Digest> = [],
+    isPresent: (Digest) throws(StoreError) -> Bool
   ) throws(StoreError) {
     var found: [Digest: IndexBuilder.Pack] = [:]
     for object in objects {
@@ -38,7 +43,11 @@ struct IndexMerge {
       (0..<object.packs).map { numbers[object.pack($0).id] ?? 0 }
     }
     var isThere: [Bool] = []
-    for pack in packs { isThere.append(try isPresent(pack.id)) }
+    let isDropped = packs.map { dropped.contains($0.id) }
+    for (pack, isDropped) in zip(packs, isDropped) {
+      isThere.append(isDropped ? false : try isPresent(pack.id))
+    }
+    self.isDropped = isDropped
     self.isPresent = isThere
     isNamed = isThere
   }
@@ -104,7 +113,7 @@ struct IndexMerge {
         let present = distinct.filter { isPresent[Int($0.pack)] }
         same = present.isEmpty ? distinct : present
       }
-      for record in same { try body(record) }
+      for record in same where !isDropped[Int(record.pack)] { try body(record) }
     }
     return cursors.allSatisfy(\.isAtEnd)
   }

@@ -23,13 +23,12 @@ struct PackRescue: Sendable {
     counters: ProgressCounters = ProgressCounters(),
     goOn: () throws(StoreError) -> Void = {}
   ) throws(StoreError) {
-    let packs = try RepositoryListing.packs(storage, bearingMissingFolders: true)
-      .subtracting(named).sorted()
+    let packs = try RepositoryListing.packSizes(storage).filter { !named.contains($0.key) }
     counters.expect(files: packs.count, bytes: 0)
-    for pack in packs {
+    for (pack, size) in packs.sorted(by: { $0.key < $1.key }) {
       try goOn()
       counters.begin(ByteString("\(RepositoryLayout.pack(pack))"))
-      try add(pack, storage)
+      try add(pack, size: size, storage)
       counters.didHandle(files: 1)
     }
     try closeObject()
@@ -46,12 +45,6 @@ struct PackRescue: Sendable {
     try closeObject()
   }
 
-  private mutating func add(_ pack: Digest, _ storage: any Storage) throws(StoreError) {
-    // One that is gone since the listing was removed by a prune.
-    guard let size = try storage.status(RepositoryLayout.pack(pack))?.size else { return }
-    try add(pack, size: size, storage)
-  }
-
   private mutating func add(
     _ pack: Digest, size: UInt64, _ storage: any Storage
   ) throws(StoreError) {
@@ -62,6 +55,7 @@ struct PackRescue: Sendable {
       packs.insert(pack)
     } catch {
       guard error.costsTheObjectAlone else { throw error }
+      // One that is gone since the listing was removed by a prune.
       if error.code != .missing { faults.append((pack, error)) }
     }
     if builder.records.count >= Self.recordsPerObject { try closeObject() }

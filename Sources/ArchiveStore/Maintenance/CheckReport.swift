@@ -43,6 +43,8 @@ public struct CheckReport: Sendable, Hashable {
   public var remarks = 0
   /// Whether the index is among what is damaged: it can be made anew.
   public var isIndexDamaged = false
+  /// Whether packs are among what is damaged or missing: a repair saves what is whole in them.
+  public var arePacksDamaged = false
   /// How long it took.
   public var seconds = 0.0
 
@@ -54,6 +56,7 @@ public struct CheckReport: Sendable, Hashable {
     case .damage(let object, _):
       damaged += 1
       if object.hasPrefix(RepositoryLayout.indexes.description) { isIndexDamaged = true }
+      if object.hasPrefix("\(RepositoryLayout.packs)/") { arePacksDamaged = true }
     case .cost: costs += 1
     case .remark: remarks += 1
     }

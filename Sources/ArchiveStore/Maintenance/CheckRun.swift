@@ -11,6 +11,14 @@ struct CheckRun {
   private(set) var snapshots: [StoredSnapshot] = []
   private(set) var index = CheckedIndex([])
   private(set) var condemnedPacks = 0
+  /// What earlier checks recorded.
+  private let recorded: DamageRecords
+  /// Packs that are there and cannot be relied on.
+  private(set) var damagedPacks: [Digest: DamageRecord.Pack] = [:]
+  /// Packs that were read and are as they were written.
+  private(set) var soundPacks: Set<Digest> = []
+  /// Packs in which a tree was found damaged.
+  private var suspects: Set<Digest> = []
   /// Folders that are missing and that nothing needs.
   private(set) var emptyFolders: [ObjectPath] = []
   /// Whether all that snapshots need can be restored.
@@ -22,12 +30,14 @@ struct CheckRun {
     self.check = check
     storage = check.repository.storage
     inventory = try RepositoryInventory(storage)
+    recorded = try DamageRecords(storage)
     report.packs = inventory.packs.count
     report.storedBytes = inventory.packs.values.clampedSum
     try loadSnapshots()
     try loadIndexes()
     noteMissingFolders()
     try loadCondemned()
+    for (path, error) in recorded.faults { note("\(path)", error.reason) }
     holdPacksAgainstIndex()
     try readContents()
   }
@@ -117,8 +127,14 @@ struct CheckRun {
       if tables.count > 1 { note(path, "index objects have different frames of it") }
       guard let wanted = tables.first?.size, wanted != size else { continue }
       note(path, "it has \(size) bytes, and the index says \(wanted)")
+      noteDamaged(pack, size)
       losePlaces(of: pack, behind: size)
     }
+  }
+
+  private mutating func noteDamaged(_ pack: Digest, _ size: UInt64) {
+    damagedPacks[pack] = .init(
+      id: pack, size: size, expected: index.tables(of: pack).first?.size)
   }
 
   /// Takes the blobs that lie in frames behind a pack's end for lost.
@@ -132,16 +148,23 @@ struct CheckRun {
     }
   }
 
-  /// Reads trees on this thread and, beside it, what is to be read of the packs.
+  /// Reads trees on this thread and, beside it, what is to be read of the packs: what is asked for,
+  /// and what an earlier check found damaged. Then it reads the packs in which trees are damaged.
   private mutating func readContents() throws {
-    let data = try DataCheck(inventory, index, check)
+    var packs = DataCheck.chosen(of: inventory.packs, by: check.reading)
+    for pack in recorded.packs.keys where damagedPacks[pack] == nil {
+      packs[pack] = inventory.packs[pack]
+    }
+    let data = try DataCheck(of: packs, index, check)
     do {
       try readTrees()
     } catch {
       _ = data.finish()
       throw error
     }
-    let verdicts = data.finish()
+    var verdicts = data.finish()
+    let more = inventory.packs.filter { suspects.contains($0.key) && packs[$0.key] == nil }
+    verdicts += try DataCheck(of: more, index, check).finish()
     try check.requireGoingOn()
     for verdict in verdicts { take(verdict) }
     if !isWhole { try rescue() }
@@ -152,6 +175,7 @@ struct CheckRun {
     var trees = TreeCheck(reader, index, check)
     for stored in snapshots { try trees.check(stored.snapshot.tree) }
     (report.trees, report.entries, isWhole) = (trees.trees, trees.entries, trees.isWhole)
+    suspects.formUnion(reader.damagedPacks.filter { damagedPacks[$0] == nil })
   }
 
   /// Looks for what is lost in the packs that no whole index object names, as a reader does.
@@ -173,6 +197,9 @@ struct CheckRun {
     report.blobsRead += verdict.blobs
     if !verdict.faults.isEmpty {
       note("\(RepositoryLayout.pack(verdict.pack))", verdict.faults.joined(separator: "; "))
+      if verdict.isComplete { noteDamaged(verdict.pack, inventory.packs[verdict.pack] ?? 0) }
+    } else if damagedPacks[verdict.pack] == nil {
+      soundPacks.insert(verdict.pack)
     }
     for blob in verdict.lost {
       isWhole = false

@@ -9,9 +9,9 @@ struct DataCheck {
 
   /// Begins to read.
   init(
-    _ inventory: RepositoryInventory, _ index: CheckedIndex, _ check: RepositoryCheck
+    of packs: [Digest: UInt64], _ index: CheckedIndex, _ check: RepositoryCheck
   ) throws(StoreError) {
-    let chosen = Self.chosen(of: inventory.packs, by: check.reading)
+    let chosen = packs.sorted { ($1.value, $1.key) < ($0.value, $0.key) }
     let counts = chosen.isEmpty ? [:] : index.counts()
     let packs = chosen.map { pack, size in
       PackCheck(
@@ -47,23 +47,23 @@ struct DataCheck {
     }
   }
 
-  private static func chosen(
+  /// The packs that a check reads.
+  static func chosen(
     of all: [Digest: UInt64], by reading: CheckReading
-  ) -> [(key: Digest, value: UInt64)] {
-    let packs: [(key: Digest, value: UInt64)]
+  ) -> [Digest: UInt64] {
     switch reading {
-    case .trees: packs = []
-    case .everything: packs = Array(all)
+    case .trees: return [:]
+    case .everything: return all
     case .group(let group, let count):
-      packs = all.filter { Int($0.key.prefix) % count == group - 1 }
+      return all.filter { Int($0.key.prefix) % count == group - 1 }
     case .fraction(let fraction):
       let wanted = fraction * Double(all.values.clampedSum)
       var sum = 0.0
-      packs = all.shuffled().prefix { pack in
+      let packs = all.shuffled().prefix { pack in
         defer { sum += Double(pack.value) }
         return sum < wanted
       }
+      return Dictionary(uniqueKeysWithValues: packs.map { ($0.key, $0.value) })
     }
-    return packs.sorted { ($1.value, $1.key) < ($0.value, $0.key) }
   }
 }

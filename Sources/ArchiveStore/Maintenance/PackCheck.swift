@@ -16,6 +16,8 @@ final class PackCheck: Sendable {
     var lost: Set<BlobID> = []
     var bytes: UInt64 = 0
     var blobs = 0
+    /// Whether it was looked at to its end, and all of its bytes could be read or are known to be lost.
+    var isComplete = true
   }
 
   private let isTaken = Atomic<Bool>(false)

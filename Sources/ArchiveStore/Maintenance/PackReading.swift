@@ -34,6 +34,8 @@ struct PackReading: ~Copyable {
   private var badFrames: [(frame: Int, reason: String)] = []
   /// Why a thread could not work on it.
   var failure: StoreError?
+  /// Why bytes could not be had though they may be there: this is no damage.
+  private(set) var obstacle: StoreError?
 
   init(
     _ pack: Digest, size: UInt64, in storage: any Storage, _ counters: ProgressCounters
@@ -64,6 +66,7 @@ struct PackReading: ~Copyable {
       own = try PackTables.load(verdict.pack, size: size, from: storage)
     } catch {
       counters.didFail()
+      noteObstacle(error)
       verdict.faults.append(error.reason)
     }
     if let own {
@@ -92,12 +95,17 @@ struct PackReading: ~Copyable {
         try read(place, into: &stored)
         return Frame(number: number, path: path, place: place, stored: stored, records: held)
       } catch {
+        noteObstacle(error)
         take(FrameCheck.Finding(number: number, fault: error, lost: held))
       }
     }
     if !isRead { counters.didHandle(files: 1) }
     isRead = true
     return nil
+  }
+
+  private mutating func noteObstacle(_ error: StoreError) {
+    if error.kind != .damaged { obstacle = obstacle ?? error }
   }
 
   private mutating func read(
@@ -151,6 +159,7 @@ struct PackReading: ~Copyable {
   mutating func finish() -> PackCheck.Verdict {
     guard isBegun, nextFrame == frames.count else {
       verdict.faults.append(failure?.reason ?? "it was not read")
+      verdict.isComplete = false
       return verdict
     }
     lose(records[nextRecord...])
@@ -159,8 +168,10 @@ struct PackReading: ~Copyable {
       try hash(upTo: size)
     } catch {
       hashed = nil
+      noteObstacle(error)
       verdict.faults.append(error.reason)
     }
+    if obstacle != nil { verdict.isComplete = false }
     if hashed == size, hash.finish() != verdict.pack {
       verdict.faults.append("its bytes are not those that its name was made of")
     }

@@ -15,6 +15,8 @@ public final class RepositoryReader {
   private var decoder: FrameDecoder
   /// Frames that cannot be read, and why.
   private var lostFrames: [FrameCache.Key: StoreError] = [:]
+  /// Packs in which something was found damaged.
+  private(set) var damagedPacks: Set<Digest> = []
   /// Who follows its walks, and what is given of files by them; nobody at first.
   public fileprivate(set) var watch: ReadingWatch?
   /// Frames that were read from storage and decoded.
@@ -57,7 +59,12 @@ public final class RepositoryReader {
           return found
         } catch {
           guard error.kind == .damaged else { throw error }
-          if error.code == .missing { index.lose(place.pack) } else { failure = failure ?? error }
+          if error.code == .missing {
+            index.lose(place.pack)
+          } else {
+            damagedPacks.insert(place.pack)
+            failure = failure ?? error
+          }
         }
       }
     } while try index.widen()

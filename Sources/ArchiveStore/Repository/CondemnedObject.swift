@@ -21,6 +21,16 @@ struct CondemnedObject {
     }
   }
 
+  /// The packs of all that there are.
+  static func allPacks(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
+    var packs: Set<Digest> = []
+    for name in try storage.listIfPresent(RepositoryLayout.condemned) ?? [] {
+      guard name.utf8?.hasSuffix(".json") == true else { continue }
+      packs.formUnion(try load(name, from: storage)?.packs ?? [])
+    }
+    return packs
+  }
+
   init(_ text: [UInt8], object: String) throws(StoreError) {
     let json: JSON
     do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }

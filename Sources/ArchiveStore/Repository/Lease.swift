@@ -76,7 +76,7 @@ final class Lease: Sendable {
 
   /// Whether a name in a lease's folder is of a sign to others, and no unfinished object's.
   static func isSign(_ name: ByteString) -> Bool {
-    name == "alive" || name.bytes.starts(with: "seen-".utf8)
+    name == "alive" || name == "reader" || name.bytes.starts(with: "seen-".utf8)
       || name.bytes.starts(with: "of-".utf8)
   }
 

@@ -11,6 +11,7 @@ enum RepositoryLayout {
   static let indexes = ObjectPath.root.appending("index")
   static let snapshots = ObjectPath.root.appending("snapshots")
   static let condemned = ObjectPath.root.appending("condemned")
+  static let damaged = ObjectPath.root.appending("damaged")
   static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
 
@@ -28,6 +29,11 @@ enum RepositoryLayout {
     let hex = id.hex
     return packs.appending(ByteString(String(hex.prefix(2))))
       .appending(ByteString(hex + ".tar.zst"))
+  }
+
+  /// Where a damaged pack lies when what was whole in it was stored again.
+  static func setAside(_ id: Digest) -> ObjectPath {
+    damaged.appending(ByteString(id.hex + ".tar.zst"))
   }
 
   static func index(_ id: Digest) -> ObjectPath {

@@ -13,7 +13,10 @@ struct RepositoryListing {
   /// Whether any condemned object was there.
   var hasCondemned = false
   var indexes: [Digest] = []
+  /// Packs that are there, and as large as the index says.
   var packs: Set<Digest> = []
+  /// Packs that a check recorded as damaged.
+  var damagedPacks: Set<Digest> = []
   var snapshots: [Digest] = []
   /// Folders that are not there.
   private var missing: [ObjectPath] = []
@@ -30,24 +33,30 @@ struct RepositoryListing {
       condemnedPacks.formUnion(object.packs)
       try lease.noteSeen(String(id))
     }
+    damagedPacks = Set(try DamageRecords(storage).packs.keys)
     indexes = Self.indexes(try names(RepositoryLayout.indexes, storage))
   }
 
-  /// Lists the rest: those of the packs that the index names, and the snapshots. Makes the folders
-  /// that are missing.
+  /// Whether a writer may rely on what the index has of a pack.
+  func isReliable(_ pack: Digest) -> Bool {
+    packs.contains(pack) && !condemnedPacks.contains(pack) && !damagedPacks.contains(pack)
+  }
+
+  /// Lists the rest: those of the packs that the index names and that have the size it gives them,
+  /// and the snapshots. Makes the folders that are missing.
   ///
   /// - Throws: `missing` where one was not empty.
   mutating func finish(
-    _ storage: any Storage, indexed: Set<Digest>
+    _ storage: any Storage, indexed: [Digest: UInt64]
   ) throws(StoreError) {
-    let folders = Set(indexed.map { RepositoryLayout.pack($0).folder })
+    let folders = Set(indexed.keys.map { RepositoryLayout.pack($0).folder })
     let present = Set(try names(RepositoryLayout.packs, storage))
     for name in RepositoryLayout.packFolders {
       let folder = RepositoryLayout.packs.appending(name)
       if !present.contains(name) {
         missing.append(folder)
       } else if folders.contains(folder) {
-        packs.formUnion(try Self.packs(in: folder, storage))
+        packs.formUnion(try Self.packs(below: folder, storage).filter { indexed[$0] == $1 }.keys)
       }
     }
     snapshots = Self.snapshots(try names(RepositoryLayout.snapshots, storage))
@@ -61,7 +70,7 @@ struct RepositoryListing {
   private func hasPacksAlone(_ storage: any Storage) throws(StoreError) -> Bool {
     guard missing.contains(RepositoryLayout.indexes), missing.contains(RepositoryLayout.snapshots)
     else { return false }
-    return try !Self.packs(storage, bearingMissingFolders: true).isEmpty
+    return try !Self.packSizes(storage).isEmpty
   }
 
   private func makeMissing(
@@ -84,25 +93,34 @@ struct RepositoryListing {
     return []
   }
 
-  /// All packs. Readers bear that folders are missing: they are empty ones.
-  static func packs(
-    _ storage: any Storage, bearingMissingFolders: Bool = false
-  ) throws(StoreError) -> Set<Digest> {
-    var packs: Set<Digest> = []
-    for folder in RepositoryLayout.packFolders {
-      do throws(StoreError) {
-        packs.formUnion(try Self.packs(in: RepositoryLayout.packs.appending(folder), storage))
-      } catch {
-        guard error.code == .missing, bearingMissingFolders else { throw error }
-      }
+  /// All packs with their stored sizes, in one listing. A folder of packs that is missing is an
+  /// empty one.
+  static func packSizes(_ storage: any Storage) throws(StoreError) -> [Digest: UInt64] {
+    do throws(StoreError) {
+      return try packs(below: RepositoryLayout.packs, storage)
+    } catch {
+      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+      return [:]
     }
-    return packs
   }
 
+  /// All packs.
+  static func packs(_ storage: any Storage) throws(StoreError) -> Set<Digest> {
+    Set(try packSizes(storage).keys)
+  }
+
+  /// The packs in their folder, with their stored sizes.
   private static func packs(
-    in folder: ObjectPath, _ storage: any Storage
-  ) throws(StoreError) -> [Digest] {
-    try storage.list(folder).compactMap { RepositoryLayout.id($0, suffix: ".tar.zst") }
+    below folder: ObjectPath, _ storage: any Storage
+  ) throws(StoreError) -> [Digest: UInt64] {
+    var sizes: [Digest: UInt64] = [:]
+    try storage.forEachObject(below: folder) { path, status in
+      guard let id = RepositoryLayout.id(path.name, suffix: ".tar.zst"),
+        path == RepositoryLayout.pack(id)
+      else { return }
+      sizes[id] = status.size
+    }
+    return sizes
   }
 
   /// All index objects; a folder of them that is missing is an empty one.
@@ -117,6 +135,24 @@ struct RepositoryListing {
   /// All snapshots; a folder of them that is missing is an empty one.
   static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
     snapshots(try storage.listIfPresent(RepositoryLayout.snapshots) ?? [])
+  }
+
+  /// The sizes and times of all snapshots that are files.
+  static func snapshotStatuses(
+    _ storage: any Storage
+  ) throws(StoreError) -> [Digest: ObjectStatus] {
+    var statuses: [Digest: ObjectStatus] = [:]
+    do throws(StoreError) {
+      try storage.forEachObject(below: RepositoryLayout.snapshots) { path, status in
+        guard let id = RepositoryLayout.id(path.name, suffix: ".json"),
+          path == RepositoryLayout.snapshot(id)
+        else { return }
+        statuses[id] = status
+      }
+    } catch {
+      guard error.code == .missing, error.cause?.isAbsent != false else { throw error }
+    }
+    return statuses
   }
 
   private static func snapshots(_ names: [ByteString]) -> [Digest] {

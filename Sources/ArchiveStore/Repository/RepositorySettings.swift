@@ -83,6 +83,9 @@ extension RepositorySettings {
     try Self.require("chunking.max", chunking.count("max"), UInt64(GearChunker.maximum))
     try Self.require("chunking.gear", chunking.string("gear"), GearChunker.tableDigest.hex)
     try Self.require("chunking.sqlite", chunking.count("sqlite"), ContentCutter.pageRun)
+    // Whether there is one, and never its value.
+    let hasSecret = (chunking.json["secret"] ?? .null) != .null
+    try Self.require("chunking.secret", hasSecret ? "set" : "null", "null")
     let features = try fields.fields("features")
     id = try fields.digest("id")
     program = try fields.string("program", default: "")

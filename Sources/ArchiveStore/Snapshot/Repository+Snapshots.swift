@@ -1,5 +1,5 @@
 public import Codecs
-public import SystemIO
+internal import SystemIO
 
 /// All snapshots of a repository.
 public struct SnapshotListing: Sendable {
@@ -53,7 +53,7 @@ extension Repository {
     let stored = try StoredSnapshot(
       id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
     guard stored.snapshot.repository == self.id else {
-      throw .damaged(path.description, "it belongs to another repository")
+      throw .foreign(path)
     }
     return stored
   }
@@ -64,10 +64,13 @@ extension Repository {
   /// - Throws: `noSnapshot` where none is meant or several are; `damaged` where none is that can be
   ///   read.
   public func snapshot(
-    matching text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
+    matching text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
   ) throws(StoreError) -> StoredSnapshot {
     if let back = SnapshotListing.stepsBack(text) {
-      return try snapshots().latest(back, named: text, where: isMeant)
+      var heads = try heads()
+      return try snapshot(among: &heads) { heads throws(StoreError) in
+        try heads.latest(back, named: text, where: isMeant)
+      }
     }
     let digits = text.lowercased()
     guard digits.utf8.count >= 4, digits.utf8.allSatisfy(Self.isHexadecimal) else {
@@ -88,7 +91,12 @@ extension Repository {
 }
 
 extension StoreError {
-  fileprivate static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+  /// A snapshot that lies in a repository that it is not of.
+  static func foreign(_ path: ObjectPath) -> StoreError {
+    .damaged(path.description, "it belongs to another repository")
+  }
+
+  static func noSnapshot(_ text: String, _ reason: String) -> StoreError {
     StoreError(
       .noSnapshot, "find the snapshot", text, reason,
       hint: "'sandboxctl snapshots' lists them")
@@ -103,46 +111,5 @@ extension SnapshotListing {
       return nil
     }
     return back
-  }
-
-  /// Finds the newest of those that are meant, or the one so many before it of the same device:
-  /// those of another one are no earlier states of it. A user calls it `text`.
-  ///
-  /// - Throws: `noSnapshot` where there are not so many; `damaged` where one may be among those that
-  ///   cannot be read.
-  public func latest(
-    _ back: Int = 0, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
-  ) throws(StoreError) -> StoredSnapshot {
-    let meant = snapshots.filter { isMeant($0.snapshot) }
-    guard let newest = meant.last?.snapshot.device else {
-      throw noSnapshot(text, "there is none")
-    }
-    let all = meant.filter { $0.snapshot.device.identity == newest.identity }
-    guard back < all.count else {
-      let found = all.count == 1 ? "there is only 1" : "there are only \(all.count)"
-      throw noSnapshot(
-        text, all.count == meant.count ? found : "\(found) of the device '\(newest.root)'")
-    }
-    return all[all.count - 1 - back]
-  }
-
-  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
-  ///
-  /// - Throws: `noSnapshot` where all are later; `damaged` where all are that can be read.
-  public func newest(
-    before end: Timestamp, named text: String, where isMeant: (Snapshot) -> Bool = { _ in true }
-  ) throws(StoreError) -> StoredSnapshot {
-    let all = snapshots.filter { isMeant($0.snapshot) }
-    if let found = all.last(where: { $0.snapshot.time < end }) { return found }
-    guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
-    throw noSnapshot(text, "the oldest is of \(oldest.snapshot.time.rfc3339)")
-  }
-
-  /// The one that is meant may be among those that cannot be read.
-  private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
-    if damaged.isEmpty { return .noSnapshot(text, reason) }
-    return StoreError(
-      .damaged, "find the snapshot", text, "\(reason), of those that can be read",
-      hint: "'sandboxctl snapshots' lists them")
   }
 }

@@ -32,8 +32,12 @@ extension Snapshot {
 
   /// Reads line 1. What only says more of a backup than its files may be missing
   /// (docs/repository-format.md, "Snapshot").
-  init(line: [UInt8], object: String) throws(StoreError) {
-    let fields = try Self.fields(line, object: object)
+  ///
+  /// - Parameter wanted: the members that are read; nil for all.
+  init(
+    line: [UInt8], object: String, keeping wanted: Set<String>? = nil
+  ) throws(StoreError) {
+    let fields = try Self.fields(line, object: object, keeping: wanted)
     let time = try Self.time(fields)
     let policy = try fields.fieldsOrNone("policy")
     self.init(
@@ -54,8 +58,8 @@ extension Snapshot {
   }
 
   /// The members of line 1, all or those that are wanted, of a version that is known.
-  static func fields(
-    _ line: [UInt8], object: String, keeping wanted: Set<String>? = nil
+  private static func fields(
+    _ line: [UInt8], object: String, keeping wanted: Set<String>?
   ) throws(StoreError) -> JSONFields {
     let limits = JSON.Limits(
       bytes: FormatLimit.snapshot, depth: 16, values: FormatLimit.snapshotValues)
@@ -68,7 +72,7 @@ extension Snapshot {
     return fields
   }
 
-  static func time(_ fields: JSONFields) throws(StoreError) -> Timestamp {
+  private static func time(_ fields: JSONFields) throws(StoreError) -> Timestamp {
     guard let time = Timestamp(rfc3339: try fields.string("time")) else {
       throw fields.fault("time", "a time of RFC 3339")
     }
@@ -126,7 +130,7 @@ extension Digest {
 }
 
 extension Scope {
-  init(_ fields: JSONFields) throws(StoreError) {
+  fileprivate init(_ fields: JSONFields) throws(StoreError) {
     switch try fields.string("kind", default: "device") {
     case "device": self = .device
     case "apps": self = .apps(try fields.strings("apps"))
@@ -136,35 +140,22 @@ extension Scope {
 }
 
 extension DeviceRecord {
-  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+  init(_ fields: JSONFields) throws(StoreError) {
     self.init(
       identity: try fields.string("identity", default: ""),
       platform: try fields.string("platform", default: ""),
       layout: try fields.string("layout", default: ""), root: try fields.path("root", default: ""),
       osVersion: fields.json["os_version"]?.string,
       containers: try fields.elements("containers") { field throws(StoreError) in
-        try ContainerRecord(field)
+        ContainerRecord(
+          path: try field.path("path"), uuid: field.json["uuid"]?.string,
+          revision: field.json["revision"]?.string, realPath: try field.path("real_path"))
       })
   }
 }
 
-extension ContainerRecord {
-  /// A restore names directories by what is read here, so that only plain components are taken
-  /// (docs/repository-format.md, "Snapshot").
-  fileprivate init(_ fields: JSONFields) throws(StoreError) {
-    let (uuid, revision) = (fields.json["uuid"]?.string, fields.json["revision"]?.string)
-    for (member, name) in [("uuid", uuid), ("revision", revision)] {
-      guard let fault = name.flatMap({ ByteString($0).nameFault }) else { continue }
-      throw fields.fault(member, "the name of a directory: \(fault)")
-    }
-    self.init(
-      path: try fields.path("path"), uuid: uuid, revision: revision,
-      realPath: try fields.path("real_path"))
-  }
-}
-
 extension AppRecord {
-  fileprivate init(_ fields: JSONFields) throws(StoreError) {
+  init(_ fields: JSONFields) throws(StoreError) {
     self.init(
       identifier: try fields.string("id"), name: fields.json["name"]?.string,
       version: fields.json["version"]?.string, build: fields.json["build"]?.string,

@@ -5,24 +5,13 @@ extension Snapshot {
   /// The stored bytes: line 1, JSON.
   func encode() -> [UInt8] { json.compactBytes + [UInt8(ascii: "\n")] }
 
-  /// The document as it is stored (docs/repository-format.md, "Snapshot").
+  /// The document as it is stored (docs/repository-format.md, "Snapshot"): the head first, so that
+  /// it can be read without the tables.
   public var json: JSON {
-    var members = identityMembers()
+    var members = identityMembers() + runMembers()
+    members.add("device", device.json)
     members.add("apps", .array(apps) { $0.json }, unless: apps.isEmpty)
-    members.add("policy", ["name": .string(policy.name), "digest": .string(policy.digest.hex)])
-    members.add("tree", .string(tree.digest.hex))
-    if let parent { members.add("parent", .string(parent.hex)) }
-    members.add("tags", .array(tags) { .string($0) }, unless: tags.isEmpty)
-    members.add("program", .string(program))
-    members.add("totals", totals.json)
-    members += findingMembers()
-    members.add("duration_ms", .count(durationMilliseconds))
-    if let original {
-      members.add(
-        "original",
-        ["repository": .string(original.repository.hex), "id": .string(original.id.hex)])
-    }
-    return .object(members + unknown)
+    return .object(members + findingMembers() + unknown)
   }
 
   private func identityMembers() -> [JSON.Member] {
@@ -35,9 +24,25 @@ extension Snapshot {
     members.add("time", .string(time.rfc3339))
     members.add("host", .string(host))
     members.add("user", .string(user))
-    members.add("device", device.json)
-    members.add("scope", scope.json)
     members.add("reason", .string(reason.rawValue))
+    members.add("tree", .string(tree.digest.hex))
+    if let parent { members.add("parent", .string(parent.hex)) }
+    return members
+  }
+
+  private func runMembers() -> [JSON.Member] {
+    var members: [JSON.Member] = []
+    members.add("policy", ["name": .string(policy.name), "digest": .string(policy.digest.hex)])
+    members.add("program", .string(program))
+    members.add("duration_ms", .count(durationMilliseconds))
+    if let original {
+      members.add(
+        "original",
+        ["repository": .string(original.repository.hex), "id": .string(original.id.hex)])
+    }
+    members.add("totals", totals.json)
+    members.add("scope", scope.json)
+    members.add("tags", .array(tags) { .string($0) }, unless: tags.isEmpty)
     return members
   }
 
@@ -98,7 +103,7 @@ extension ContainerRecord {
 }
 
 extension AppRecord {
-  fileprivate var json: JSON {
+  var json: JSON {
     var members: [JSON.Member] = []
     members.add("id", .string(identifier))
     if let name { members.add("name", .string(name)) }

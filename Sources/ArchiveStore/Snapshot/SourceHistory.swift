@@ -23,47 +23,14 @@ extension StoredSnapshot: DatedSnapshot {
   var time: Timestamp { snapshot.time }
 }
 
-/// The few members by which a run finds the snapshots before it.
-struct SnapshotHead: DatedSnapshot {
-  let id: SnapshotID
-  let source: Digest
-  let sequence: UInt64
-  let time: Timestamp
-  let scope: Scope
-
-  private static let members: Set<String> = [
-    "format", "version", "repository", "source", "sequence", "time", "scope",
-  ]
-
-  /// Reads the head of a stored snapshot; nothing where it is another repository's. Of what else it
-  /// holds only the form is looked at.
-  init?(id: SnapshotID, bytes: [UInt8], of repository: Digest) throws(StoreError) {
-    let object = "snapshots/\(id.hex).json"
-    let line = try StoredSnapshot.line(of: bytes, id: id)
-    let fields = try Snapshot.fields(line, object: object, keeping: Self.members)
-    guard try fields.digest("repository") == repository else { return nil }
-    self.id = id
-    source = try fields.digestIfPresent("source") ?? .missing
-    sequence = try fields.count("sequence", default: 0)
-    time = try Snapshot.time(fields)
-    scope = try Scope(fields.fieldsOrNone("scope"))
-  }
-}
-
 extension Repository {
-  /// Finds what a run goes by: one snapshot after another is looked at, and one is kept whole, however
-  /// many there are. Those that cannot be read are passed over.
-  public func history(of source: Digest, scope: Scope) throws(StoreError) -> SourceHistory {
-    var heads: [SnapshotHead] = []
-    for id in try RepositoryListing.snapshots(storage) {
-      let path = RepositoryLayout.snapshot(id)
-      guard let bytes = try? storage.load(path, limit: FormatLimit.snapshot),
-        let head = try? SnapshotHead(id: id, bytes: bytes, of: self.id), head.source == source
-      else { continue }
-      heads.append(head)
-    }
+  /// Finds the earlier runs that a run goes by. Snapshots are read one after another, and only those
+  /// of which the cache has no head; one is kept whole. Those that cannot be read are skipped.
+  public func history(
+    of source: Digest, scope: Scope, cache: SnapshotHeadCache? = nil
+  ) throws(StoreError) -> SourceHistory {
+    let heads = try heads(cache: cache).heads.filter { $0.source == source }
     let sequence = heads.map(\.sequence).max() ?? 0
-    Self.sort(&heads)
     for head in heads.reversed() where head.scope == scope {
       if let stored = try? snapshot(head.id) {
         return SourceHistory(last: stored, sequence: sequence)

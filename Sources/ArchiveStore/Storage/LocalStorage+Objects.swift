@@ -57,14 +57,44 @@ extension LocalStorage {
     try StoreError.wrap { () throws(SystemError) in try self.folder(folder).takeNames() }
   }
 
+  /// Lists folder by folder, through handles; no more than one is open.
+  public func forEachObject(
+    below root: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    var pending = [root]
+    while let path = pending.popLast() {
+      for (name, status) in try statuses(in: path, isRoot: path == root) {
+        if status.isFolder {
+          pending.append(path.appending(name))
+        } else {
+          try body(path.appending(name), status)
+        }
+      }
+    }
+  }
+
+  /// The files and folders in a folder; none where one below the root was removed meanwhile.
+  private func statuses(
+    in path: ObjectPath, isRoot: Bool
+  ) throws(StoreError) -> [(name: ByteString, status: ObjectStatus)] {
+    do throws(SystemError) {
+      let folder = try folder(path)
+      var found: [(name: ByteString, status: ObjectStatus)] = []
+      for name in try folder.names() {
+        guard let status = ObjectStatus(try folder.statusIfPresent(name)) else { continue }
+        found.append((name, status))
+      }
+      return found
+    } catch {
+      if error.isMissing, !isRoot { return [] }
+      throw .system(error)
+    }
+  }
+
   /// Tells what a file or folder is. A link is neither, so it counts as missing.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     do {
-      guard let status = try folder(path.folder).statusIfPresent(path.name) else { return nil }
-      guard status.kind == .directory || status.kind == .file else { return nil }
-      let isFolder = status.kind == .directory
-      return ObjectStatus(
-        isFolder: isFolder, size: isFolder ? 0 : status.size, modified: status.modified)
+      return ObjectStatus(try folder(path.folder).statusIfPresent(path.name))
     } catch {
       if error.isMissing { return nil }
       throw .system(error)
@@ -119,5 +149,14 @@ extension LocalStorage {
         try folder.remove(path.name)
       }
     }
+  }
+}
+
+extension ObjectStatus {
+  /// The status of a file or folder; nil for anything else.
+  fileprivate init?(_ status: FileStatus?) {
+    guard let status, status.kind == .directory || status.kind == .file else { return nil }
+    let isFolder = status.kind == .directory
+    self.init(isFolder: isFolder, size: isFolder ? 0 : status.size, modified: status.modified)
   }
 }

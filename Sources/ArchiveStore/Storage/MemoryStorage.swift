@@ -49,15 +49,23 @@ public final class MemoryStorage: Storage {
     return names.sorted()
   }
 
+  /// Lists the objects as they are when it is called.
+  public func forEachObject(
+    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError) {
+    guard let found = contents.withLock({ $0.objects(below: folder) }) else {
+      throw .missing(folder.description)
+    }
+    for (path, object) in found { try body(path, object.status) }
+  }
+
   /// Tells what an object or a folder is.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     contents.withLock { contents in
       if contents.folders[path] != nil {
         return ObjectStatus(isFolder: true, size: 0, modified: Timestamp(seconds: 0))
       }
-      return contents.objects[path].map {
-        ObjectStatus(isFolder: false, size: UInt64($0.bytes.count), modified: $0.modified)
-      }
+      return contents.objects[path]?.status
     }
   }
 
@@ -124,10 +132,23 @@ private struct MemoryContents {
   struct Object {
     let bytes: [UInt8]
     let modified: Timestamp
+
+    var status: ObjectStatus {
+      ObjectStatus(isFolder: false, size: UInt64(bytes.count), modified: modified)
+    }
   }
 
   var objects: [ObjectPath: Object] = [:]
   var folders: [ObjectPath: Set<ByteString>] = [.root: []]
+
+  /// The objects below a folder, at any depth; nil if there is no such folder.
+  func objects(below folder: ObjectPath) -> [(ObjectPath, Object)]? {
+    guard let names = folders[folder] else { return nil }
+    return names.flatMap { name -> [(ObjectPath, Object)] in
+      let path = folder.appending(name)
+      return objects[path].map { [(path, $0)] } ?? objects(below: path) ?? []
+    }
+  }
 
   /// Adds a name to its folder.
   mutating func add(_ path: ObjectPath) throws(StoreError) {

@@ -29,6 +29,16 @@ public protocol Storage: Sendable {
   /// Gives the names in a folder, sorted by bytes.
   func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString]
 
+  /// Calls `body` with the path, size and time of each object below a folder, at any depth, in any
+  /// order. Folders, and what is neither a file nor a folder, are not told of, nor is what is removed
+  /// meanwhile. A store that lists in pages asks for one after the other; the sizes cost it no
+  /// further request.
+  ///
+  /// Errors: `missing` where the folder itself is not there; those of `body`.
+  func forEachObject(
+    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+  ) throws(StoreError)
+
   /// Tells what an object or a folder is, nothing when there is none.
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus?
 

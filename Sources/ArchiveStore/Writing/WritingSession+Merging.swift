@@ -58,7 +58,28 @@ extension WritingSession {
     _ objects: [IndexObject], _ right: PruneLease
   ) throws(StoreError) -> IndexObject? {
     let isPresent = try presence(of: Set(objects.flatMap(\.packIDs)))
-    guard var merge = try IndexMerge(objects, isPresent: isPresent) else { return nil }
+    guard let merge = try IndexMerge(objects, isPresent: isPresent) else { return nil }
+    return try write(merge, right)
+  }
+
+  /// Writes an index object again without some packs, and removes it; for who has the right to remove.
+  func rewrite(
+    _ object: IndexObject, without packs: Set<Digest>, _ right: PruneLease
+  ) throws(StoreError) {
+    if !packs.isSuperset(of: object.packIDs) {
+      let rest = try IndexMerge([object], without: packs) { _ in true }
+      guard let rest, try write(rest, right) != nil else {
+        throw .damaged("\(RepositoryLayout.index(object.id))", "it contradicts itself")
+      }
+    }
+    guard try right.isHeld() else { return }
+    try lease.remove(index: object.id)
+  }
+
+  private func write(
+    _ merge: consuming IndexMerge, _ right: PruneLease
+  ) throws(StoreError) -> IndexObject? {
+    var merge = merge
     let writer = try lease.explained { () throws(StoreError) in
       try storage.startObject(in: lease.path)
     }

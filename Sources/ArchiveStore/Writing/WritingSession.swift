@@ -53,7 +53,7 @@ public final class WritingSession: Sendable {
     var started = try RepositoryListing(storage, lease: lease)
     cache?.doubtNotes()
     let objects = try IndexLoading.load(started.indexes, from: storage, cache: cache)
-    try started.finish(storage, indexed: objects.packs)
+    try started.finish(storage, indexed: objects.packSizes)
     let listing = started
     damagedIndexes = objects.faults.map(\.error)
     self.repository = repository
@@ -61,9 +61,7 @@ public final class WritingSession: Sendable {
     canRelyOnLists = !listing.hasCondemned
     snapshots = Set(listing.snapshots)
     status = RunStatus(place: repository.place)
-    let index = IndexSet(objects.objects) { id in
-      listing.packs.contains(id) && !listing.condemnedPacks.contains(id)
-    }
+    let index = IndexSet(objects.objects, relyingOn: listing.isReliable)
     known = KnownBlobs(index)
     packs = RunPacks(lease, status)
     queue = FrameQueue(workers: workers)
@@ -93,8 +91,8 @@ public final class WritingSession: Sendable {
   /// cannot be told, the next thing that is stored fails.
   public func keepAlive() { try? lease.keepAlive() }
 
-  /// The packs that are there, that an index object names, and that are not condemned. While none
-  /// of them goes, what was in the repository is in it.
+  /// The packs that are there in full, that an index object names, and that are neither condemned nor
+  /// recorded as damaged. While none of them goes, what was in the repository is in it.
   public var indexedPacks: Set<Digest> { known.packs }
 
   /// Why index objects were not merged though that was due: worth a word, and no more.

@@ -39,6 +39,10 @@ long cl_pwrite(int fd, const void *from, size_t count, int64_t at);
 long cl_duplicate(int fd);
 long cl_fsync(int fd);
 long cl_syncfs(int fd);
+// Whether the file system of a file is one whose holes can be believed; 1 for those that say nothing.
+long cl_tells_holes(int fd);
+// The same by the magic number of a file system (statfs(2)).
+long cl_tells_holes_of(unsigned long magic);
 // Where the next data, or the next hole, begins.
 long cl_next_data(int fd, int64_t from);
 long cl_next_hole(int fd, int64_t from);

@@ -11,6 +11,8 @@ struct BackupFindings: Sendable {
   private(set) var remarks: [String] = []
   /// Entries that are not in the snapshot, with all below them.
   var missing: Set<EntryID> = []
+  /// Those of them that were no longer at their places, or not themselves.
+  private(set) var vanished: Set<EntryID> = []
   /// Files that had another size when they were read.
   var sizes: [EntryID: UInt64] = [:]
 
@@ -28,6 +30,7 @@ struct BackupFindings: Sendable {
   /// Notes what could not be read; what is gone by now is no longer the policy's to keep.
   mutating func miss(_ entry: EntryID, _ path: ByteString, _ error: SystemError) {
     missing.insert(entry)
+    if error.isGoneOrReplaced { vanished.insert(entry) }
     missPart(path, error)
   }
 
@@ -38,6 +41,18 @@ struct BackupFindings: Sendable {
     } else {
       unreadable.append(PathRemark(path: path, remark: error.reason))
     }
+  }
+
+  /// Notes an entry that was moved or replaced each time the run came to read it.
+  mutating func noteMoving(_ path: ByteString) {
+    warnings.removeAll { $0.path == path }
+    unreadable.removeAll { $0.path == path }
+    unreadable.append(
+      PathRemark(
+        path: path,
+        remark:
+          "it was moved or replaced during the backup again and again: run the backup once more"
+      ))
   }
 
   mutating func warn(_ path: ByteString, _ remark: String) {

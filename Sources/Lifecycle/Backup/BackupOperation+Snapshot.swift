@@ -40,7 +40,8 @@ extension BackupOperation {
       layout: device.layout.rawValue, root: device.root, osVersion: device.osVersion?.description,
       containers: device.containers.map {
         ContainerRecord(
-          path: $0.logicalPrefix, uuid: $0.uuid?.description, revision: $0.revision?.description,
+          path: $0.logicalPrefix, uuid: $0.uuid.flatMap { $0.isUUID ? $0.description : nil },
+          revision: $0.revision?.description,
           realPath: $0.absolutePath)
       })
   }

@@ -15,6 +15,8 @@ public struct BackupOperation {
   let request: BackupRequest
   /// The data classes that the snapshot notes: found out once, as all entries are looked at for it.
   let classRuns: [ClassRun]
+  /// Containers that earlier rounds of the run found removed.
+  var removed: [Container] = []
 
   /// Prepares an operation.
   public init(_ plan: BackupPlan, to repository: Repository, _ request: BackupRequest) {
@@ -39,14 +41,13 @@ public struct BackupOperation {
       cache: request.index ?? request.cache.map { repository.indexCache(in: $0) })
     do {
       let earlier = try earlier()
-      let run = try prepare(session, state, earlier)
-      try work(run)
+      let (last, run) = try readAll(session, state, earlier)
       var report = BackupReport()
       report.remarks = state.remarks
       report.damagedIndexes = session.damagedIndexes
-      let tree = try storeAbove(run)
-      fill(&report, run, start)
-      try finish(tree, run, earlier, &report)
+      let tree = try last.storeAbove(run)
+      last.fill(&report, run, start)
+      try last.finish(tree, run, earlier, &report)
       report.seconds = Host.monotonicSeconds() - start
       return report
     } catch {
@@ -63,9 +64,10 @@ public struct BackupOperation {
       program: request.program, under: request.lock)
   }
 
-  /// Finds out what is to be read and whether there is room for it.
-  private func prepare(
-    _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot
+  /// Finds out what is to be read and, in the first round, whether there is room for it: later ones
+  /// read little that the repository does not hold by now.
+  func prepare(
+    _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot, isFirst: Bool
   ) throws -> BackupRun {
     let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
     var links = HardLinks(trees)
@@ -83,14 +85,14 @@ public struct BackupOperation {
         return session.contains(BlobID(kind: .data, digest: digest))
       }
     }
-    try checkSpace(space, trees, state, earlier.stored)
-    return BackupRun(trees, known, links, session, state, request)
+    request.counters.expect(files: space.totals.files, bytes: space.totals.bytes)
+    if isFirst { try checkSpace(space, trees, state, earlier.stored) }
+    return BackupRun(trees, known, links, session, state, request, began: plan.began)
   }
 
   private func checkSpace(
     _ check: SpaceCheck, _ trees: [KeptTree], _ state: SourceState, _ earlier: StoredSnapshot?
   ) throws {
-    request.counters.expect(files: check.totals.files, bytes: check.totals.bytes)
     guard let space = try repository.storage.space() else { return }
     var growth: UInt64?
     if state.containers.isEmpty, let last = earlier?.snapshot.totals.bytes {
@@ -103,7 +105,7 @@ public struct BackupOperation {
   }
 
   /// Reads; when that is interrupted, what is done is made good for the next run.
-  private func work(_ run: BackupRun) throws {
+  func work(_ run: BackupRun) throws {
     do {
       try run.work()
     } catch let error as LifecycleError where error.kind == .interrupted {
@@ -144,7 +146,8 @@ public struct BackupOperation {
     report.unreadable = plan.unreadable
     report.warnings = plan.warnings
     report.add(findings)
-    VanishedContainers(plan, run.trees, findings).tell(&report)
+    report.addRemoved(removed)
+    VanishedContainers(plan, run, earlier: removed).tell(&report)
     report.count(run.trees, findings)
     report.opened = request.counters.progress.opened
     report.seconds = Host.monotonicSeconds() - start
@@ -152,7 +155,8 @@ public struct BackupOperation {
 
   /// The source's last snapshot of the same scope, and how many the source has had.
   private func earlier() throws(StoreError) -> EarlierSnapshot {
-    let history = try repository.history(of: source, scope: request.scope)
+    let history = try repository.history(
+      of: source, scope: request.scope, cache: request.cache.map { repository.headCache(in: $0) })
     return EarlierSnapshot(stored: history.last, sequence: history.sequence)
   }
 

@@ -16,13 +16,15 @@ public struct BackupPlan: Sendable {
   public let summaries: [OwnerSummary]
   /// What is left out, by rule: the topmost left-out folders, and single files by container.
   public let leftOut: [LeftOut]
+  /// Scans containers of the plan again, by their logical paths.
+  var rescan: (@Sendable (Set<ByteString>) -> DeviceScan)?
 
   /// Makes the plan of a scan.
   public static func make(_ scan: DeviceScan) -> BackupPlan {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
-      summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan))
+      summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan), rescan: scan.rescan)
   }
 
   /// Folders of the layout that could not be read, with whatever containers are in them. What cannot
@@ -48,21 +50,25 @@ public struct BackupPlan: Sendable {
 
   /// What of the plan is to be said in the snapshot.
   public var warnings: [PathRemark] {
-    scans.flatMap { scan in
-      let mounts = scan.mounts.map { path in
-        PathRemark(
-          path: path,
-          remark: """
-            another file system is mounted there, which is not entered ('backup --cross-mounts' does)
-            """)
-      }
-      let repositories = scan.repositories.map { path in
-        PathRemark(path: path, remark: "it is a repository of sandboxctl, which is in no backup")
-      }
-      return (mounts + repositories).map {
-        PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
-      }
+    let names = device.findings.filter { $0.code == .unusableName }.map {
+      PathRemark(path: $0.path, remark: $0.reason)
     }
+    return names
+      + scans.flatMap { scan in
+        let mounts = scan.mounts.map { path in
+          PathRemark(
+            path: path,
+            remark: """
+              another file system is mounted there, which is not entered ('backup --cross-mounts' does)
+              """)
+        }
+        let repositories = scan.repositories.map { path in
+          PathRemark(path: path, remark: "it is a repository of sandboxctl, which is in no backup")
+        }
+        return (mounts + repositories).map {
+          PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
+        }
+      }
   }
 
   /// Refuses what could make no snapshot that is worth one: of nothing but the program's own folders, or

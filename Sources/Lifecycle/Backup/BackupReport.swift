@@ -1,6 +1,7 @@
 public import ArchiveStore
 internal import DatabaseCapture
 internal import PolicyEngine
+internal import SandboxModel
 internal import SystemIO
 
 /// What a backup stored, and what it could not.
@@ -39,8 +40,8 @@ public struct BackupReport: Sendable {
   /// Bytes that were added to the repository.
   public var storedBytes: UInt64 { statistics?.storedBytes ?? 0 }
 
-  /// Whether all that the policy keeps is in the snapshot.
-  public var isComplete: Bool { unreadable.isEmpty }
+  /// Whether all that the policy keeps is in the snapshot, and nothing of it may be torn.
+  public var isComplete: Bool { unreadable.isEmpty && databasesAsTheyStood.isEmpty }
 
   /// The databases that were in use all the time: each may be damaged in the snapshot.
   public var databasesAsTheyStood: [DatabaseRecord] {
@@ -57,6 +58,14 @@ public struct BackupReport: Sendable {
     warnings.sort { $0.path < $1.path }
   }
 
+  /// Names containers that were removed before the last scan of the run.
+  mutating func addRemoved(_ containers: [Container]) {
+    warnings += containers.map {
+      PathRemark(path: $0.logicalPrefix, remark: "it was removed during the backup")
+    }
+    warnings.sort { $0.path < $1.path }
+  }
+
   /// Counts what is in the snapshot: all that is kept of the scans but what was missed.
   mutating func count(_ trees: [KeptTree], _ findings: BackupFindings) {
     var totals: [DataClass: ClassTotal] = [:]
@@ -70,7 +79,7 @@ public struct BackupReport: Sendable {
     _ tree: KeptTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal],
     _ linked: inout LinkedBytes
   ) {
-    var isMissing = MissingEntries(tree, findings)
+    var isMissing = MissingEntries(tree, findings.missing)
     var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
     for (index, entry) in tree.scan.entries.enumerated()
     where entry.fate != .leftOut && !isMissing.check(index) {
@@ -102,25 +111,5 @@ public struct BackupReport: Sendable {
       totals[dataClass]?.files += 1
       totals[dataClass]?.bytes.addClamping(extra.size)
     }
-  }
-}
-
-/// Which entries of a container are not in the snapshot though they are kept: those that were
-/// missed, and all below them. To be asked in the order of the scan.
-private struct MissingEntries {
-  private let tree: KeptTree
-  private var missing: Set<Int32>
-
-  init(_ tree: KeptTree, _ findings: BackupFindings) {
-    self.tree = tree
-    missing = Set(findings.missing.lazy.filter { $0.container == tree.number }.map(\.index))
-  }
-
-  mutating func check(_ index: Int) -> Bool {
-    if missing.isEmpty { return false }
-    if missing.contains(Int32(index)) { return true }
-    guard index > 0, missing.contains(tree.scan.entries[index].parent) else { return false }
-    missing.insert(Int32(index))
-    return true
   }
 }

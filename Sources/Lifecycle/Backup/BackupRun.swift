@@ -30,11 +30,12 @@ final class BackupRun: Sendable {
 
   init(
     _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks, _ session: WritingSession,
-    _ source: SourceState, _ request: BackupRequest
+    _ source: SourceState, _ request: BackupRequest, began: Timestamp
   ) {
     (self.trees, self.known, self.links) = (trees, known, links)
     (self.session, self.source, self.request) = (session, source, request)
-    let clock = request.now.map { RunClock(start: $0()) } ?? source.clock
+    let clock =
+      request.now.map { RunClock(start: $0()) } ?? source.clock.starting(noLaterThan: began)
     clocks = trees.map { tree in
       if known[tree.number].root != nil { return clock }
       return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)

@@ -171,9 +171,8 @@ extension BackupWorker {
     run.note { findings in
       findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
       guard result.method == .asItStood else { return }
-      let reason = result.obstacle.map { " (\($0))" } ?? ""
-      findings.warn(
-        path, "the database was in use all the time and is stored as it stood\(reason)")
+      let reason = result.obstacle.map { ": \($0)" } ?? ""
+      findings.warn(path, "the database was in use and is stored as it stood\(reason)")
     }
   }
 

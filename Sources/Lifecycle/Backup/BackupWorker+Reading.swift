@@ -83,6 +83,48 @@ extension BackupWorker {
         && ChangeRules.isSettled(status, readAt: run.now, in: run.clock(of: folder.tree.number)))
   }
 
+  /// The entry of a file with the content that is stored. The attributes and flags of a file of a
+  /// bundle under a new UUID are read, as nothing that was compared tells of them; those of a hard link
+  /// are covered by its time of change.
+  mutating func readStored(
+    _ stored: TreeEntry, _ index: Int, in folder: FolderInHand
+  ) throws -> ReadEntry? {
+    let status = folder.scan.entries[index].status
+    var metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
+    if status.links == 1 {
+      guard let read = try readMetadata(ofFile: index, in: folder) else { return nil }
+      metadata = read
+    }
+    var entry = stored
+    (entry.attributes, entry.flags) = (metadata.attributes, metadata.flags)
+    let clock = run.clock(of: folder.tree.number)
+    let isSettled =
+      metadata.isWhole && ChangeRules.isSettled(status, readAt: clock.start, in: clock)
+    return ReadEntry(entry: entry, status: status, isSettled: isSettled)
+  }
+
+  /// Reads a file's attributes and flags; nil, and a remark, when that is not possible.
+  private mutating func readMetadata(
+    ofFile index: Int, in folder: FolderInHand
+  ) throws -> StoredMetadata? {
+    let name = folder.scan.name(index)
+    let path = folder.path.appending(name)
+    do {
+      return try inFolder(folder) { worker, opened in
+        let file = try opened.fileUntouched(name)
+        guard try file.status().identity == folder.scan.entries[index].status.identity else {
+          throw SystemError.replaced(path)
+        }
+        return try worker.readMetadata(file.attributes, path) { () throws(SystemError) in
+          try file.flags()
+        }
+      }
+    } catch let error as SystemError {
+      run.miss(folder.id(index), path, error)
+      return nil
+    }
+  }
+
   private borrowing func node(
     of name: ByteString, _ status: FileStatus, _ folder: borrowing Folder
   ) throws(SystemError) -> Node {

@@ -66,7 +66,11 @@ struct BackupWorker: ~Copyable {
   private mutating func store(_ index: Int, in hand: UnitInHand) throws {
     let folder = hand.folder
     if let entry = folder.renamedLink(index) {
-      hand.results.add(index, try entry.encoded(), isSettled: true)
+      if let read = try readStored(entry, index, in: folder) {
+        hand.results.add(index, try read.entry.encoded(), isSettled: read.isSettled)
+      } else {
+        hand.results.miss(index)
+      }
       return
     }
     if let copied = folder.known.copies[Int32(index)],

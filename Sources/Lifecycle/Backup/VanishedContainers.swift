@@ -9,8 +9,11 @@ internal import SystemIO
 struct VanishedContainers {
   private let moved: [Container]
 
-  init(_ plan: BackupPlan, _ trees: [KeptTree], _ findings: BackupFindings) {
-    let gone = trees.filter { findings.missing.contains($0.id(0)) }.map(\.scan.container)
+  /// - Parameter earlier: those that were gone before the last scan of the run.
+  init(_ plan: BackupPlan, _ run: BackupRun, earlier: [Container]) {
+    let missing = run.findings.missing
+    let gone =
+      earlier + run.trees.filter { missing.contains($0.id(0)) }.map(\.scan.container)
     guard !gone.isEmpty,
       let device = try? Device.find(root: plan.device.root, layout: plan.device.layout)
     else {

@@ -36,6 +36,17 @@ public struct InterruptedOperation: Sendable {
     return found.sorted { ($0.time, $0.id) < ($1.time, $1.id) }
   }
 
+  /// Whether its journal still says the same. Another run may have recovered it since it was read: to
+  /// be asked when its apps are locked.
+  func isPending(on root: ByteString) throws(LifecycleError) -> Bool {
+    do throws(SystemError) {
+      guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
+        let bytes = try Self.read(OperationJournal.file(record.id), in: folder)
+      else { return false }
+      return JournalRecord(reading: bytes) == record
+    } catch { throw LifecycleError(error) }
+  }
+
   /// The journals of a device whose operations live no more.
   private static func texts(
     on root: ByteString

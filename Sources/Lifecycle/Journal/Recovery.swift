@@ -24,7 +24,7 @@ public struct Recovery {
     var report = RecoveryReport()
     for operation in try InterruptedOperation.all(on: device.root) {
       do throws(LifecycleError) {
-        report.done.append(try recover(operation))
+        if let done = try recover(operation) { report.done.append(done) }
       } catch {
         report.hindered.append(HinderedRecovery(operation: operation, error: error))
       }
@@ -32,11 +32,12 @@ public struct Recovery {
     return report
   }
 
-  private func recover(
+  /// Recovers one operation; nil where another run has done so since it was read.
+  func recover(
     _ operation: InterruptedOperation
-  ) throws(LifecycleError) -> RecoveredOperation {
+  ) throws(LifecycleError) -> RecoveredOperation? {
     let record = operation.record
-    let scope = RecoveryScope(device)
+    let scope = RecoveryScope(device, for: record)
     if let place = scope.forbiddenPlace(in: record) {
       throw LifecycleError(
         .failed,
@@ -48,6 +49,7 @@ public struct Recovery {
     }
     let locks = try AppLocks(record.subjects, root: device.root)
     defer { withExtendedLifetime(locks) {} }
+    guard try operation.isPending(on: device.root) else { return nil }
     if record.state != .preparing { try requireStopped(operation) }
     var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {

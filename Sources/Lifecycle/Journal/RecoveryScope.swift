@@ -10,10 +10,14 @@ internal import SystemIO
 struct RecoveryScope {
   private let directories: [ByteString]
 
-  init(_ device: Device) {
+  /// - Parameter record: the operation that is to be recovered. Where it is about a whole macOS app,
+  ///   the home is permitted, too: the app's migration moves data of the home into its container (App
+  ///   Sandbox Design Guide, Migrating an App to a Sandbox).
+  init(_ device: Device, for record: JournalRecord? = nil) {
+    let migrates = device.layout == .macOS && record?.isWhole == true
     directories =
       [device.root.appending(OwnNames.folder)] + device.containerDirectories
-      + device.containers.map(\.absolutePath)
+      + device.containers.map(\.absolutePath) + (migrates ? [Host.resolved(device.root)] : [])
   }
 
   /// Whether an operation may work in the directory at a path.

@@ -65,7 +65,7 @@ extension PurgeRequest {
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
     let part = DeviceScan(
       device: scan.device, policy: scan.policy, began: scan.began, containers: wanted,
-      isInterrupted: false, marks: scan.marks)
+      isInterrupted: false, marks: scan.marks, options: scan.options)
     return RunningApps.signs(in: part).first?.text
   }
 

@@ -53,7 +53,7 @@ struct Comparison {
   ) throws -> Bool {
     let present: UInt32?
     switch (entry.node, name) {
-    case (.file, let name?): present = try? folder.file(name).flags()
+    case (.file, let name?): present = try? folder.fileUntouched(name).flags()
     case (.directory, let name?): present = try? folder.folder(name).flags()
     case (.directory, nil): present = try folder.flags()
     default: return true

@@ -49,7 +49,7 @@ struct ContentProof {
   ) throws -> Bool {
     guard case .file(let content) = entry.node else { return true }
     if areStill.indices.contains(depth), areStill[depth], isStill(status) { return true }
-    let file = try folder.file(name)
+    let file = try folder.fileUntouched(name)
     var isSame = true
     try reader.forEachPiece(of: content) { offset, piece in
       if isSame { isSame = try holds(piece, at: offset, file) }

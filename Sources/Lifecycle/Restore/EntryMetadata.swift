@@ -11,6 +11,10 @@ struct EntryMetadata {
   let attributes: [(name: ByteString, value: [UInt8])]
   let findings: RestoreFindings
 
+  /// The permissions to create a file with: its own, which saves setting them, unless it has
+  /// attributes. `user.*` attributes are refused, even to the owner, on a file that is not writable.
+  var initialPermissions: UInt16 { attributes.isEmpty ? entry.permissions & 0o777 : 0o600 }
+
   /// Sets the metadata of an open file that is new, or of a folder that has all its content. Owner
   /// and mode are left alone where they are right by themselves: as `fresh` has them.
   func set<Target: MetadataTarget & ~Copyable>(
@@ -20,6 +24,7 @@ struct EntryMetadata {
     if !ownerIsRight {
       setOwner { user, group throws(SystemError) in try target.setOwner(user: user, group: group) }
     }
+    if entry.isMerged { openForAttributes(on: target) }
     set(attributes, on: target.attributes)
     let modeIsRight =
       ownerIsRight && attributes.isEmpty
@@ -54,6 +59,13 @@ struct EntryMetadata {
     }
   }
 
+  /// Makes a folder that was there writable for its owner, until it gets its mode.
+  private func openForAttributes<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
+    guard !attributes.isEmpty, let mode = try? target.status().permissions, mode & 0o200 == 0
+    else { return }
+    try? target.setPermissions(mode | 0o200)
+  }
+
   /// Only the superuser gives files away; others may choose among their groups.
   private func setOwner(_ step: (UInt32, UInt32) throws(SystemError) -> Void) {
     if Host.userID == 0 {
@@ -77,10 +89,12 @@ struct EntryMetadata {
     return kept
   }
 
+  /// Sets attributes, ACLs last: an ACL is a mode, too, under which others may be refused.
   private func set(
     _ attributes: [(name: ByteString, value: [UInt8])], on target: ExtendedAttributes
   ) {
-    for (name, value) in attributes {
+    let lists = attributes.filter(\.name.isAccessList)
+    for (name, value) in attributes.filter({ !$0.name.isAccessList }) + lists {
       attempt("attribute \(name): ") { () throws(SystemError) in try target.set(name, to: value) }
     }
   }

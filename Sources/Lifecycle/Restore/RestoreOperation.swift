@@ -27,6 +27,8 @@ public struct RestoreOperation: ~Copyable {
   private let isStopping: @Sendable () -> Bool
   /// What a restore into a device notes before it changes anything there.
   private let part: JournaledPart?
+  /// The kernel, which may report too little of what a sync of the volume fails for.
+  var kernel = Host.kernelVersion
 
   /// Prepares an operation. It asks `isStopping` often, on any thread; when that holds, it removes
   /// what it staged and throws a `LifecycleError` of the kind `interrupted`. It tells the counters
@@ -62,11 +64,12 @@ public struct RestoreOperation: ~Copyable {
     var report = RestoreReport(plan)
     do {
       let root = try Folder.make(resolved: plan.place.folder)
-      try requirePlanned(root)
+      try plan.requirePlanned(root)
       try part?.prepare(in: plan.place.folder)
       let staging = try StagingFolder.make(in: root)
       do {
-        let run = try RestoreRun(plan, in: root, staging, threads: threads, counters)
+        let run = try RestoreRun(
+          plan, in: root, staging, threads: threads, counters, kernel: kernel)
         try stage(run)
         try place(run, root, staging, &report)
         run.findings.tell(plan, &report)
@@ -79,15 +82,6 @@ public struct RestoreOperation: ~Copyable {
     }
     report.seconds = Host.monotonicSeconds() - start
     return report
-  }
-
-  /// Refuses another folder than the plan was made for.
-  private func requirePlanned(_ root: borrowing Folder) throws {
-    guard let planned = plan.place.identity, try root.status().identity != planned else { return }
-    throw LifecycleError(
-      .failed,
-      "cannot restore to '\(root.path)': another directory has taken its place since the restore was "
-        + "planned", hint: "run the restore again")
   }
 
   /// Refuses what does not fit. A restore of several parts has asked for all of them together.

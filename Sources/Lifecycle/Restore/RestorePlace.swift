@@ -61,7 +61,7 @@ struct RestorePlace: Sendable {
         .usage, "cannot restore to '\(target)': it has no name",
         hint: "name a folder that does not exist yet, or an empty one")
     }
-    let folder = Host.resolved(above(target))
+    let folder = Host.linkFree(above(target))
     if overwrite == nil, let parent = try? Folder.open(path: folder),
       try parent.statusIfPresent(name) != nil
     {

@@ -120,6 +120,7 @@ extension RestorePlanner {
     guard let group = entry.linkGroup, leaders[group] == nil, decision.action != .leave else {
       return
     }
+    groups[number] = group
     leaders[group] = LinkLeader(
       number: number, node: entry.node,
       identity: decision.action == .same ? decision.identity : nil)

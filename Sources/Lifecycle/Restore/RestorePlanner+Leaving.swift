@@ -55,13 +55,11 @@ extension RestorePlanner {
     }
     plan.tree.update(number) { $0.action = .leave }
     keepFolder(inPlaceOf: number)
-    // Only what has further names has details that say so.
-    guard entry.detail != nil, let group = leaders.first(where: { $0.value.number == number })?.key
-    else { return }
+    guard let group = groups.removeValue(forKey: number) else { return }
     // Those that come yet have the content themselves.
     leaders[group] = nil
-    for other in plan.tree.entries.indices.dropFirst(number + 1)
-    where plan.tree.leader(other) == number && plan.tree.entries[other].action.isWritten {
+    for other in followers.removeValue(forKey: number) ?? []
+    where plan.tree.entries[other].action.isWritten {
       leave(other)
       // One in a folder that was settled before may be of a unit there.
       dissolve(unitOf: other)

@@ -44,6 +44,9 @@ struct RestorePlanner: ~Copyable {
   /// The snapshot's folders down to the one in hand.
   var folders: [OpenFolder] = []
   var leaders: [ByteString: LinkLeader] = [:]
+  /// The groups of the leaders, and the later names that are to be links to each, by its number.
+  var groups: [Int: ByteString] = [:]
+  var followers: [Int: [Int]] = [:]
   var judge: RestoreJudge
   /// Where what looks unchanged has to have the stored bytes.
   var proof: ContentProof?
@@ -182,12 +185,13 @@ struct RestorePlanner: ~Copyable {
   /// Takes an entry of the snapshot, by its path in the walk.
   private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> WalkStep {
     leave(to: max(0, path.count - stored.name.count - 1))
-    guard let folder = folders.last else { return .stop }
-    let (role, frame) = judge.judge(stored, at: path, in: folder.frame)
+    // No copy of the folder is held, or removing a name would copy all that are left of it.
+    guard let (above, outer) = folders.last.map({ ($0.number, $0.frame) }) else { return .stop }
+    let (role, frame) = judge.judge(stored, at: path, in: outer)
     if role != .remove { folders[folders.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
     let entry = anchored(stored, at: path)
-    guard let number = try add(entry, named: entry.name, in: folder.number, role: role) else {
+    guard let number = try add(entry, named: entry.name, in: above, role: role) else {
       return .skip
     }
     guard entry.isFolder else { return .enter }
@@ -239,7 +243,10 @@ struct RestorePlanner: ~Copyable {
       planned.changesKind = decision.changesKind
       planned.isPutAside = decision.isPutAside
     }
-    if let leader { plan.tree.link(number, to: leader) }
+    if let leader {
+      plan.tree.link(number, to: leader)
+      followers[leader, default: []].append(number)
+    }
     noteLeader(number, entry, decision)
     if let lost = decision.replacedFolder {
       plan.deletes.add(lost)

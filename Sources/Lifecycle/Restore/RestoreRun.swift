@@ -17,11 +17,14 @@ final class RestoreRun: Sendable {
   private let staged: Folder
   /// What a new file there is like.
   let fresh: FileStatus
+  /// Whether large files are synced one by one, because a sync of the volume reports no write error.
+  let syncsEachFile: Bool
 
   init(
     _ plan: RestorePlan, in root: borrowing Folder, _ staging: borrowing StagingFolder,
-    threads: Int, _ counters: ProgressCounters
+    threads: Int, _ counters: ProgressCounters, kernel: KernelVersion? = Host.kernelVersion
   ) throws(SystemError) {
+    syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
     tree = plan.tree
     target = plan.place.name.map { _ in 1 }
     self.counters = counters

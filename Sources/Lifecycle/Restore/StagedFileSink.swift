@@ -67,10 +67,11 @@ final class StagedFileSink: BlobSink {
       number: number, entry: entry, attributes: run.tree.inlineAttributes(number),
       findings: run.findings)
     try cursor.withFolder(of: number) { folder throws(SystemError) in
-      let file = try folder.create(name, permissions: entry.permissions & 0o777)
+      let file = try folder.create(name, permissions: metadata.initialPermissions)
       do throws(SystemError) {
         let end = try write(blobs, of: frame, to: file)
         if end < entry.size { try file.truncate(to: entry.size) }
+        if run.syncsEachFile, entry.size >= UInt64(LargePiece.least) { try file.sync() }
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
       } catch {

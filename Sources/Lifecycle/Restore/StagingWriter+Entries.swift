@@ -84,7 +84,9 @@ extension StagingWriter {
       do throws(SystemError) {
         try cursor.withFolder(of: number) { folder throws(SystemError) in
           if isLost { return try folder.remove(name) }
-          metadata.set(on: try folder.fileForWriting(name))
+          let file = try folder.fileForWriting(name)
+          if run.syncsEachFile, metadata.entry.size >= UInt64(LargePiece.least) { try file.sync() }
+          metadata.set(on: file)
         }
       } catch {
         try run.note(number, error)

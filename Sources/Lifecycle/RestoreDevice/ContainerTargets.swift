@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -18,17 +19,21 @@ struct ContainerTargets {
   }
 
   private let request: DeviceRestoreRequest
+  private let snapshot: SnapshotID
   /// The apps that are there, or will be when this restore is done.
   private var installed: Set<ByteString>
 
-  init(_ request: DeviceRestoreRequest, restored: [LogicalContainer]) {
-    self.request = request
+  init(_ request: DeviceRestoreRequest, of snapshot: SnapshotID, restored: [LogicalContainer]) {
+    (self.request, self.snapshot) = (request, snapshot)
     installed = Set(request.device.apps.filter(\.isInstalled).map(\.identifier.bytes))
     for case .bundle(let app) in restored { installed.insert(app.identifier) }
   }
 
   /// Where a container comes to; nothing where the device has no place for one of its kind.
+  ///
+  /// - Throws: `damaged` for a record by which no backup names a container.
   func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
+    try requireForm(of: record, logical)
     if let present = request.device.container(logical) {
       return Target(
         record: record, logical: logical, fate: .merge, path: present.absolutePath,
@@ -55,14 +60,36 @@ struct ContainerTargets {
     of record: ContainerRecord, _ logical: LogicalContainer
   ) throws -> ContainerPlace? {
     let device = request.device
-    if let revision = record.revision {
-      return try device.place(forNew: logical, named: ByteString(revision))
+    do throws(ModelError) {
+      if let revision = record.revision {
+        return try device.place(forNew: logical, named: ByteString(revision))
+      }
+      let old = record.uuid.map { ByteString($0) } ?? logical.instance
+      guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
+        !device.containers.contains(where: { $0.uuid == old })
+      else { return try device.place(forNew: logical) }
+      return try device.place(forNew: logical, named: old)
+    } catch { throw hostile(record, "its name: \(error.reason)") }
+  }
+
+  /// A snapshot is whose bytes its id names, and anybody who can write to the repository can make one:
+  /// what it says of a container must be what a backup says.
+  private func requireForm(of record: ContainerRecord, _ logical: LogicalContainer) throws {
+    if let uuid = record.uuid, !ByteString(uuid).isUUID {
+      throw hostile(record, "its uuid '\(ByteString(uuid))' is no UUID")
     }
-    let old = record.uuid.map { ByteString($0) } ?? logical.instance
-    guard request.isInPlace || logical.instance != nil, let old, old.isUUID,
-      !device.containers.contains(where: { $0.uuid == old })
-    else { return try device.place(forNew: logical) }
-    return try device.place(forNew: logical, named: old)
+    if case .revision = logical, let revision = record.revision,
+      !ByteString(revision).isSnapRevision
+    {
+      throw hostile(record, "its revision '\(ByteString(revision))' is none that snapd gives")
+    }
+  }
+
+  private func hostile(_ record: ContainerRecord, _ fault: String) -> StoreError {
+    StoreError(
+      .damaged, "restore from snapshot \(snapshot.hex.prefix(8)) the container",
+      record.path.description, fault,
+      hint: "'restore SNAP:PATH --to DIR' brings its files to a directory")
   }
 
   /// Whether data waits for its app: as the policy says, and only of an app that has a name.

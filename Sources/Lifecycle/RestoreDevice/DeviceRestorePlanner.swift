@@ -46,7 +46,7 @@ struct DeviceRestorePlanner {
       snapshot: stored, request: request,
       present: DeviceScan.run(request.device, policy: request.policy) { _ in false })
     let wanted = try wanted(held, &plan)
-    let finder = ContainerTargets(request, restored: wanted.map(\.logical))
+    let finder = ContainerTargets(request, of: stored.id, restored: wanted.map(\.logical))
     var targets: [(Wanted, ContainerTargets.Target)] = []
     for item in wanted {
       guard let target = try finder.target(of: item.record, item.logical) else {

@@ -70,14 +70,17 @@ extension ContainerScanner {
     return !OwnNames.has(name)
   }
 
-  /// Whether a folder is a repository of this program, which is never part of a backup.
+  /// Whether a folder is a repository of this program, which is never part of a backup: by the format
+  /// and the id in its file, as a user's own project may have a file of that name.
   func isRepository(_ batch: borrowing WalkBatch, _ folder: borrowing Folder) -> Bool {
     guard holdsRepositoryFile(batch),
-      let file = try? folder.file(ByteString(Self.repositoryFile)),
+      let file = try? folder.fileUntouched(ByteString(Self.repositoryFile)),
+      (try? file.status().kind) == .file,
       let content = (try? file.readAll(limit: 64 * 1024)) ?? nil,
       let json = try? JSON(parsing: content)
     else { return false }
     return json["format"]?.string == "sandboxctl-repository"
+      && json["id"]?.string.flatMap { Digest(hex: $0) } != nil
   }
 
   private func holdsRepositoryFile(_ batch: borrowing WalkBatch) -> Bool {

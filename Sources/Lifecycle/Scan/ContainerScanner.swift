@@ -107,6 +107,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       if scan.entries[state.folder].fate != .leftOut {
         scan.repositories.append(scan.path(state.folder))
       }
+      descent.abandonFolder()
       return scan.exclude(state.folder)
     }
     var above = policy(of: state)

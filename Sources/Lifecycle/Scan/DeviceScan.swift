@@ -17,6 +17,7 @@ public struct DeviceScan: Sendable {
   public let isInterrupted: Bool
   /// Which marks the entries bear, where the scan was told what earlier ones found.
   public let marks: MarkMemory?
+  let options: ScanOptions
 
   /// Scans a device's containers, or those that `isWanted` says.
   ///
@@ -36,7 +37,7 @@ public struct DeviceScan: Sendable {
     guard let first = wanted.first else {
       return DeviceScan(
         device: device, policy: policy, began: began, containers: [], isInterrupted: false,
-        marks: marks)
+        marks: marks, options: options)
     }
     var scanner = ContainerScanner(policy, at: began, first, options)
     scanner.memory = marks
@@ -44,7 +45,7 @@ public struct DeviceScan: Sendable {
     for container in wanted where !scanner.isDone { containers.append(scanner.run(container)) }
     return DeviceScan(
       device: device, policy: policy, began: began, containers: containers,
-      isInterrupted: scanner.isDone, marks: scanner.memory)
+      isInterrupted: scanner.isDone, marks: scanner.memory, options: options)
   }
 
   /// The same by several threads; nothing where they cannot be had.
@@ -56,7 +57,18 @@ public struct DeviceScan: Sendable {
     guard let found = try? scan.run(knowing: marks) else { return nil }
     return DeviceScan(
       device: device, policy: policy, began: began, containers: found.containers,
-      isInterrupted: found.isInterrupted, marks: found.marks)
+      isInterrupted: found.isInterrupted, marks: found.marks, options: options)
+  }
+
+  /// Scans those of the device's containers again that have these logical paths. Holds none of the
+  /// entries that this scan found.
+  var rescan: @Sendable (Set<ByteString>) -> DeviceScan {
+    let (device, policy, options, marks) = (device, policy, options, marks)
+    return { paths in
+      DeviceScan.run(device, policy: policy, options: options, knowing: marks) {
+        paths.contains($0.logicalPrefix)
+      }
+    }
   }
 }
 

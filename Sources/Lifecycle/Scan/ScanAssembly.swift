@@ -72,16 +72,17 @@ private struct Graft {
     }
     scan.entries[home].fate = copy.fate
     scan.entries[home].isUnreadable = scan.entries[home].isUnreadable || copy.isUnreadable
-    for (index, marks) in part.marks where segment.entries.contains(index) {
-      scan.marks[index + entries] = marks
+    // A part may have thousands of segments: each entry is looked up, and not each mark in each.
+    for index in segment.entries {
+      if !part.marks.isEmpty, let marks = part.marks[index] { scan.marks[index + entries] = marks }
+      if !part.siblings.isEmpty, let siblings = part.siblings[index] {
+        scan.siblings[index + entries] = siblings
+      }
+      if !part.ownFolders.isEmpty, part.ownFolders.contains(index) {
+        scan.ownFolders.insert(index + entries)
+      }
     }
-    for (index, siblings) in part.siblings where segment.entries.contains(index) {
-      scan.siblings[index + entries] = siblings
-    }
-    for index in part.ownFolders {
-      if index == segment.copy { scan.ownFolders.insert(home) }
-      if segment.entries.contains(index) { scan.ownFolders.insert(index + entries) }
-    }
+    if part.ownFolders.contains(segment.copy) { scan.ownFolders.insert(home) }
   }
 
   private func moved(_ entry: ScannedEntry) -> ScannedEntry {

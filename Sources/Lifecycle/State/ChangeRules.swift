@@ -140,6 +140,11 @@ public struct RunClock: Sendable, Hashable {
   /// another machine's.
   var margin: Double { times == .remote ? 600 : ChangeRules.margin }
 
+  /// The same clock, with a start no later than a moment: what a scan saw before counts as read then.
+  func starting(noLaterThan moment: Timestamp) -> RunClock {
+    RunClock(start: min(start, moment), times: times, mappingDelay: mappingDelay)
+  }
+
   /// The same moment for what a scan of a container found, where times are the worst of its volumes.
   func reading(_ scan: ContainerScan) -> RunClock {
     let root = scan.container.absolutePath

@@ -38,6 +38,12 @@ extension SourceState {
     }
   }
 
+  /// The state with what this run has read so far, as after an interruption: after a checkpoint. This
+  /// value is not to be used any more.
+  func reopened() -> SourceState {
+    place.map { SourceState(StateOpening($0, key, program)) } ?? self
+  }
+
   /// A state that is not there and is not kept.
   static func absent(_ key: StateKey, _ program: String, _ remark: String) -> SourceState {
     SourceState(StateOpening(key, program, remark))

@@ -21,6 +21,7 @@ extension AppExchange {
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
       let place = try place(at: part.plan.place.folder)
+      try part.plan.requirePlanned(place.folder)
       let run = try RestoreRun(
         part.plan, in: place.folder, place.staging, threads: Host.processors, counters)
       run.expectFiles()

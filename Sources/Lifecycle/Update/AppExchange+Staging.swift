@@ -230,7 +230,7 @@ extension AppExchange {
     var stored: [UInt8]?
     if let from = planned.from, let old = try? Folder.open(resolved: from) {
       for name in MadeMetadata.names(of: plan.device.layout) {
-        stored = (try? old.file(name).readAll(limit: 1 << 20)) ?? nil
+        stored = (try? old.fileUntouched(name).readAll(limit: 1 << 20)) ?? nil
       }
     }
     return try MadeMetadata.files(

@@ -22,7 +22,8 @@ struct PurgeCommand: SandboxCommand {
         Without a figure the policy's levels of pressure decide, volume by volume; where none is \
         crossed nothing is deleted, and what each level would give is shown, as with --query. \
         --free and --until-free take what the level medium lets go, unless --level names another. \
-        What is to go is shown and asked on a terminal first; --yes goes without.
+        What is to go is shown and asked on a terminal first; --yes goes without. Without a terminal \
+        and --yes the exit status is 2 where something would go.
 
         --watch goes on until a signal ends it (SIGINT, SIGTERM: between two deletions, exit status 0) \
         and purges whenever a volume is under pressure, or has less free than --until-free says; each \
@@ -78,12 +79,6 @@ struct PurgeCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     try check()
-    let isTold = query || dryRun
-    if !isTold, !yes, !console.canAsk {
-      throw UsageError(
-        "a purge has to be agreed to, and there is no terminal to ask on",
-        hint: "give '--yes', or look first with '--dry-run'")
-    }
     if watch {
       var watch = PurgeWatch(self, console)
       return try watch.run()
@@ -184,9 +179,14 @@ struct PurgeCommand: SandboxCommand {
   }
 
   private func isAgreed(_ text: PurgeText, _ plan: PurgePlan, _ console: Console) throws -> Bool {
+    let isNothing = plan.volumes.allSatisfy(\.chosen.isEmpty)
+    guard isNothing || console.canAsk else {
+      throw UsageError(
+        "a purge has to be agreed to, and there is no terminal to ask on",
+        hint: "give '--yes', or look first with '--dry-run'")
+    }
     try text.plan(listing: false)
-    if plan.volumes.allSatisfy(\.chosen.isEmpty) { return true }
-    return try console.ask("Delete this?")
+    return isNothing ? true : try console.ask("Delete this?")
   }
 
   private func carryOut(

@@ -56,6 +56,11 @@ struct RollbackCommand: AppChangeCommand {
     return choice
   }
 
+  /// The snapshots that updates made.
+  private static func updates(in repository: Repository) throws(StoreError) -> [StoredSnapshot] {
+    try repository.snapshots(cache: repository.hostHeadCache) { $0.reason == .preUpdate }.snapshots
+  }
+
   func run(_ console: Console) throws -> ExitStatus {
     let run = try AppChangeRun(self, console)
     var request = AppChangeRequest(
@@ -65,7 +70,7 @@ struct RollbackCommand: AppChangeCommand {
     let reader = try opened?.repository.beginCarefulReading()
     let stored = try opened.flatMap { opened in
       AppChangePlan.stateBefore(
-        request.app, on: run.device, among: try opened.repository.snapshots().snapshots)
+        request.app, on: run.device, among: try Self.updates(in: opened.repository))
     }
     let plan = try AppChangePlan.rollback(
       run.scan(for: request.app), run.adapted(request), to: stored, from: reader)

@@ -107,7 +107,7 @@ struct BackupText {
     let more = owners.count > Self.shownOwners ? " …" : ""
     let stood = databases.count == 1 ? "as it stood" : "as they stood"
     let id = report?.snapshot.map { "   sandboxctl snapshots show \($0.id.hex.prefix(8))" } ?? ""
-    return "\(Sizes.count(databases.count, "database")) taken \(stood) (in use, locked): "
+    return "\(Sizes.count(databases.count, "database")) taken \(stood) (in use): "
       + owners.prefix(Self.shownOwners).joined(separator: ", ") + more + id
   }
 

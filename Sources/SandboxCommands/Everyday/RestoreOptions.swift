@@ -137,12 +137,13 @@ enum RestoreWhat {
     of path: ByteString, in repository: Repository, _ reader: RepositoryReader,
     _ console: Console
   ) throws -> (StoredSnapshot, ByteString) {
-    let listing = try repository.snapshots()
-    for error in listing.damaged { console.passedOver(error.description) }
-    for stored in listing.snapshots.reversed() where stored.snapshot.reason != .preRestore {
-      guard let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty else {
-        continue
-      }
+    let heads = try repository.hostHeads()
+    let skip = { (error: StoreError) in console.passedOver(error.description) }
+    for error in heads.damaged { skip(error) }
+    for head in heads.heads.reversed() where head.reason != .preRestore {
+      guard let stored = repository.snapshot(ifReadable: head.id, skip: skip),
+        let logical = try? stored.snapshot.logicalPath(path), !logical.isEmpty
+      else { continue }
       do throws(StoreError) {
         if try reader.entry(at: logical, in: stored.snapshot.tree) != nil {
           return (stored, logical)

@@ -78,6 +78,12 @@ extension Repository {
   /// This host's copies of the index, where it has a place for them.
   var hostIndexCache: IndexCache? { Host.cacheFolder.map { indexCache(in: $0) } }
 
+  /// The heads of all snapshots, by way of this host's file of them.
+  func hostHeads() throws(StoreError) -> SnapshotHeads { try heads(cache: hostHeadCache) }
+
+  /// This host's file of the heads of snapshots, where it has a place for it.
+  var hostHeadCache: SnapshotHeadCache? { Host.cacheFolder.map { headCache(in: $0) } }
+
   /// Begins reading by way of this host's copies of the index.
   func beginCachedReading(_ watch: ReadingWatch) throws -> RepositoryReader {
     try beginReading(cache: hostIndexCache, watch: watch)

@@ -8,7 +8,7 @@ internal import SystemIO
 final class SnapshotFinder {
   private let repository: Repository
   private let console: Console
-  private var listing: SnapshotListing?
+  private var heads: SnapshotHeads?
   /// The devices, by identity, of which it was told that they are not the only one.
   private var toldDevices: Set<String> = []
 
@@ -22,48 +22,58 @@ final class SnapshotFinder {
   /// The newest is one of the whole device, or with apps one that holds them; those that a restore
   /// made of what it replaced are named by their ids.
   func find(_ name: SnapshotName, holding apps: [String] = []) throws -> StoredSnapshot {
-    let isMeant = { (snapshot: Snapshot) in
+    let isMeant = { (snapshot: SnapshotHead) in
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))
     }
     switch name {
     case .id(let text): return try repository.snapshot(matching: text)
     case .latest(let back, let text):
-      let listing = try listForChoice()
-      try requireOne(holding: apps, in: listing, where: isMeant)
-      let found = try listing.latest(back, named: text, where: isMeant)
-      tell(of: found, named: text, among: listing.snapshots.filter { isMeant($0.snapshot) })
-      return found
+      return try choose(named: text, holding: apps, among: isMeant) { heads throws(StoreError) in
+        try heads.latest(back, named: text, where: isMeant)
+      }
     case .before(let end, let text):
-      let listing = try listForChoice()
-      try requireOne(holding: apps, in: listing, where: isMeant)
-      let found = try listing.newest(before: end, named: text, where: isMeant)
-      tell(
-        of: found, named: text,
-        among: listing.snapshots.filter { isMeant($0.snapshot) && $0.snapshot.time < end })
-      return found
+      let isEarlier = { (snapshot: SnapshotHead) in isMeant(snapshot) && snapshot.time < end }
+      return try choose(named: text, holding: apps, among: isEarlier) { heads throws(StoreError) in
+        try heads.newest(before: end, named: text, where: isMeant)
+      }
     }
   }
 
-  /// The listing, of which one that cannot be read may be the one to choose.
-  private func listForChoice() throws(StoreError) -> SnapshotListing {
-    if let listing { return listing }
-    let listing = try repository.snapshots()
-    for error in listing.damaged { console.passedOver(error.description) }
-    self.listing = listing
-    return listing
+  /// Chooses by the heads, and reads the snapshot. One that is damaged may be the one that is meant:
+  /// it is named, and another is chosen.
+  private func choose(
+    named text: String, holding apps: [String], among isMeant: (SnapshotHead) -> Bool,
+    _ choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
+  ) throws -> StoredSnapshot {
+    var heads = try headsForChoice()
+    try requireOne(holding: apps, in: heads)
+    let found = try repository.snapshot(
+      among: &heads, skip: { console.passedOver($0.description) }, choose: choose)
+    self.heads = heads
+    tell(of: SnapshotHead(found), named: text, among: heads.heads.filter(isMeant))
+    return found
+  }
+
+  /// The heads. A snapshot of which there is none, as it cannot be read, may be the one to choose.
+  private func headsForChoice() throws(StoreError) -> SnapshotHeads {
+    if let heads { return heads }
+    let heads = try repository.hostHeads()
+    for error in heads.damaged { console.passedOver(error.description) }
+    self.heads = heads
+    return heads
   }
 
   /// Says of which device a snapshot is, where it might as well have been another's: no word of the
   /// command line names one.
   private func tell(
-    of found: StoredSnapshot, named text: String, among all: [StoredSnapshot]
+    of found: SnapshotHead, named text: String, among all: [SnapshotHead]
   ) {
-    let identity = found.snapshot.device.identity
+    let identity = found.device.identity
     var seen: Set<String> = [identity]
-    let others = all.reversed().filter { seen.insert($0.snapshot.device.identity).inserted }
+    let others = all.reversed().filter { seen.insert($0.device.identity).inserted }
     guard !others.isEmpty, toldDevices.insert(identity).inserted else { return }
-    let hasHosts = others.contains { $0.snapshot.host != found.snapshot.host }
+    let hasHosts = others.contains { $0.host != found.host }
     let names = others.prefix(3).map { $0.nameOfDevice(withHost: hasHosts) }
     let more = others.count > 3 ? " and \(Sizes.count(others.count - 3)) more" : ""
     console.warning(
@@ -73,9 +83,12 @@ final class SnapshotFinder {
   }
 
   private func requireOne(
-    holding apps: [String], in listing: SnapshotListing, where isMeant: (Snapshot) -> Bool
+    holding apps: [String], in heads: SnapshotHeads
   ) throws(LifecycleError) {
-    if apps.isEmpty || listing.snapshots.contains(where: { isMeant($0.snapshot) }) { return }
+    let isThere = heads.heads.contains { head in
+      head.reason != .preRestore && apps.allSatisfy(head.holds)
+    }
+    if apps.isEmpty || isThere { return }
     let names = apps.map { "'\(ByteString($0))'" }.joined(separator: " and ")
     throw LifecycleError(
       .notFound, "cannot find \(names): no snapshot holds an app that is called so",
@@ -83,10 +96,10 @@ final class SnapshotFinder {
   }
 }
 
-extension StoredSnapshot {
+extension SnapshotHead {
   /// Its short id, and the device that it is of.
   fileprivate func nameOfDevice(withHost: Bool) -> String {
-    let host = withHost ? " on '\(ByteString(snapshot.host))'" : ""
-    return "\(id.hex.prefix(8)) of '\(snapshot.device.root)'\(host)"
+    let host = withHost ? " on '\(ByteString(host))'" : ""
+    return "\(id.hex.prefix(8)) of '\(device.root)'\(host)"
   }
 }

@@ -62,6 +62,12 @@ extension CheckReport {
       : "\(Sizes.text(bytesRead)) in \(Sizes.count(packsRead, "pack")) read"
     let looked = "checked \(what); \(read); in \(Times.duration(seconds))"
     if damaged == 0, costs == 0 { return [looked, "no damage found"] }
+    if costs == 0 {
+      return [
+        looked,
+        "\(Sizes.count(damaged, "object")) damaged; every snapshot that can be read can be restored whole",
+      ]
+    }
     return [
       looked,
       "\(Sizes.count(damaged, "object")) damaged, "

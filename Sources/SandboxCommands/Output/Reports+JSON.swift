@@ -103,25 +103,25 @@ extension Scope {
   }
 }
 
-extension StoredSnapshot {
+extension SnapshotHead {
   /// The snapshot as a line of `snapshots --json`.
   var json: JSON {
     .object(
       [
-        JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(snapshot.time.rfc3339)),
-        JSON.Member("host", .string(snapshot.host)), JSON.Member("user", .string(snapshot.user)),
-        JSON.Member("device", .string(snapshot.device.identity)),
-        JSON.Member("layout", .string(snapshot.device.layout)),
-      ] + JSON.path(snapshot.device.root, named: "root") + [
-        JSON.Member("reason", .string(snapshot.reason.rawValue)),
-        JSON.Member("scope", snapshot.scope.json),
-        JSON.Member("policy", .string(snapshot.policy.name)),
-        JSON.Member("apps", .array(snapshot.apps.map { .string($0.identifier) })),
-        JSON.Member("files", .integer(Int64(clamping: snapshot.totals.files))),
-        JSON.Member("bytes", .integer(Int64(clamping: snapshot.totals.bytes))),
-        JSON.Member("stored_bytes", .integer(Int64(clamping: snapshot.totals.stored))),
-        JSON.Member("parent", snapshot.parent.map { .string($0.hex) } ?? .null),
-        JSON.Member("tags", .array(snapshot.tags.map { .string($0) })),
+        JSON.Member("id", .string(id.hex)), JSON.Member("time", .string(time.rfc3339)),
+        JSON.Member("host", .string(host)), JSON.Member("user", .string(user)),
+        JSON.Member("device", .string(device.identity)),
+        JSON.Member("layout", .string(device.layout)),
+      ] + JSON.path(device.root, named: "root") + [
+        JSON.Member("reason", .string(reason.rawValue)),
+        JSON.Member("scope", scope.json),
+        JSON.Member("policy", .string(policy.name)),
+        JSON.Member("apps", .array(apps.map { .string($0.identifier) })),
+        JSON.Member("files", .integer(Int64(clamping: totals.files))),
+        JSON.Member("bytes", .integer(Int64(clamping: totals.bytes))),
+        JSON.Member("stored_bytes", .integer(Int64(clamping: totals.stored))),
+        JSON.Member("parent", parent.map { .string($0.hex) } ?? .null),
+        JSON.Member("tags", .array(tags.map { .string($0) })),
       ])
   }
 }

@@ -7,9 +7,9 @@ internal import SystemIO
 /// Why one was made and of which apps it is stands there only where it is not the same for all: a
 /// person has mostly snapshots of the whole device, made in one way.
 struct SnapshotsTable {
-  private let snapshots: [StoredSnapshot]
+  private let snapshots: [SnapshotHead]
 
-  init(_ snapshots: [StoredSnapshot]) { self.snapshots = snapshots }
+  init(_ snapshots: [SnapshotHead]) { self.snapshots = snapshots }
 
   var lines: [String] {
     var table = Table(columns.map { ($0.title, $0.alignment) })
@@ -20,34 +20,34 @@ struct SnapshotsTable {
   private struct Column {
     let title: String
     let alignment: Table.Alignment
-    let cell: (StoredSnapshot) -> String
+    let cell: (SnapshotHead) -> String
 
     init(
       _ title: String, _ alignment: Table.Alignment = .left,
-      _ cell: @escaping (StoredSnapshot) -> String
+      _ cell: @escaping (SnapshotHead) -> String
     ) {
       (self.title, self.alignment, self.cell) = (title, alignment, cell)
     }
   }
 
   private var columns: [Column] {
-    let hasReasons = snapshots.contains { $0.snapshot.reason != .manual }
-    let hasParts = snapshots.contains { $0.snapshot.scope != .device }
+    let hasReasons = snapshots.contains { $0.reason != .manual }
+    let hasParts = snapshots.contains { $0.scope != .device }
     let head = [
-      Column("id") { String($0.id.hex.prefix(8)) }, Column("time") { Times.text($0.snapshot.time) },
+      Column("id") { String($0.id.hex.prefix(8)) }, Column("time") { Times.text($0.time) },
       Column("device") {
-        Self.shown("\($0.snapshot.user)@\($0.snapshot.host):") + $0.snapshot.device.root.description
+        Self.shown("\($0.user)@\($0.host):") + $0.device.root.description
       },
     ]
-    let reason = Column("reason") { Self.shown($0.snapshot.reason.rawValue) }
-    let scope = Column("scope") { Self.shown($0.snapshot.scope.text) }
+    let reason = Column("reason") { Self.shown($0.reason.rawValue) }
+    let scope = Column("scope") { Self.shown($0.scope.text) }
     return head + (hasReasons ? [reason] : []) + (hasParts ? [scope] : []) + [
-      Column("policy") { Self.shown($0.snapshot.policy.name) },
-      Column("apps", .right) { Sizes.count($0.snapshot.apps.count) },
-      Column("files", .right) { Sizes.count(Int(clamping: $0.snapshot.totals.files)) },
-      Column("size", .right) { Sizes.text($0.snapshot.totals.bytes) },
-      Column("stored", .right) { Sizes.text($0.snapshot.totals.stored) },
-      Column("tags") { Self.shown($0.snapshot.tags.joined(separator: ",")) },
+      Column("policy") { Self.shown($0.policy.name) },
+      Column("apps", .right) { Sizes.count($0.apps.count) },
+      Column("files", .right) { Sizes.count(Int(clamping: $0.totals.files)) },
+      Column("size", .right) { Sizes.text($0.totals.bytes) },
+      Column("stored", .right) { Sizes.text($0.totals.stored) },
+      Column("tags") { Self.shown($0.tags.joined(separator: ",")) },
     ]
   }
 

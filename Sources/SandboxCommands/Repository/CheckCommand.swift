@@ -20,6 +20,9 @@ struct CheckCommand: SandboxCommand {
         an interrupted backup left, empty folders that a copy left out) are no damage. 130 says \
         that the check was interrupted.
 
+        Damaged packs are recorded in the repository: later backups do not use what they hold, and \
+        store it again from the source.
+
         With --json each finding is a line: finding (damage, cost, remark), object or path and \
         snapshots, reason. The last line is the summary. With --verbose, before them a line each \
         second, how far the reading of data is.
@@ -66,11 +69,31 @@ struct CheckCommand: SandboxCommand {
     } else if !output.quiet {
       for line in report.lines(reading) { try console.result(line) }
     }
+    record(result, console)
+    hint(report, console)
+    return report.damaged == 0 && report.costs == 0 ? .done : .damaged
+  }
+
+  private func hint(_ report: CheckReport, _ console: Console) {
     if report.isIndexDamaged {
       console.hint(
         "'sandboxctl repair index\(repository.suffix)' makes the index anew from the packs")
     }
-    return report.damaged == 0 && report.costs == 0 ? .done : .damaged
+    if report.arePacksDamaged, !output.json {
+      console.hint(
+        "back up again: what the damaged packs hold is stored again where the source has it; then "
+          + "'sandboxctl repair packs\(repository.suffix)' saves what is whole in them")
+    }
+  }
+
+  /// Records the damage for later backups; a repository that cannot be written to is no failure of the
+  /// check.
+  private func record(_ result: CheckResult, _ console: Console) {
+    do throws(StoreError) {
+      try result.recordDamage()
+    } catch {
+      console.warning("the damaged packs are not recorded, so backups go on using them: \(error)")
+    }
   }
 
   private func reading() throws -> CheckReading {

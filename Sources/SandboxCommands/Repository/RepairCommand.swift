@@ -10,8 +10,10 @@ struct RepairCommand: ParsableCommand {
         'sandboxctl check' says what is damaged and what that costs. What lies in packs that are \
         whole can be restored whatever else is damaged; a repair makes it as quick to find as before.
 
-        \(Examples.text(["sandboxctl repair index --repo repo"]))
+        \(Examples.text([
+          "sandboxctl repair index --repo repo", "sandboxctl repair packs --repo repo",
+        ]))
         """,
-      subcommands: [RepairIndexCommand.self])
+      subcommands: [RepairIndexCommand.self, RepairPacksCommand.self])
   }
 }

@@ -11,7 +11,9 @@ struct SnapshotsListCommand: SandboxCommand {
       abstract: "List the snapshots of a repository",
       usage: "sandboxctl snapshots [list] [--app <app>] [--tag <tag>] [--host <host>] [<options>]",
       discussion: """
-        The oldest first. A snapshot that cannot be read is named, and the exit status is 13.
+        The oldest first. A snapshot that cannot be read is named, and the exit status is 13. One \
+        that was read before and has not changed since is not read again: 'sandboxctl check' reads \
+        all.
 
         Where some were not made by hand there is a column that says why each was: manual, \
         scheduled, pre-restore. Where some are not of a whole device there is one that says of \
@@ -50,11 +52,11 @@ struct SnapshotsListCommand: SandboxCommand {
     if let last, last < 1 {
       throw UsageError("'--last \(last)' means no snapshot", hint: "give a number from 1 on")
     }
-    let listing = try repository.open().repository.snapshots()
-    let meant = listing.snapshots.filter { isMeant($0.snapshot) }
+    let listing = try repository.open().repository.hostHeads()
+    let meant = listing.heads.filter(isMeant)
     let shown = Array(meant.suffix(last ?? meant.count))
     if output.json {
-      for stored in shown { try console.result(stored.json) }
+      for head in shown { try console.result(head.json) }
     } else if shown.isEmpty {
       if !output.quiet { console.note(Self.none(of: listing)) }
     } else {
@@ -64,16 +66,16 @@ struct SnapshotsListCommand: SandboxCommand {
     return listing.damaged.isEmpty ? .done : .damaged
   }
 
-  private func isMeant(_ snapshot: Snapshot) -> Bool {
+  private func isMeant(_ snapshot: SnapshotHead) -> Bool {
     if let host, snapshot.host != host { return false }
     if !tags.isEmpty, !tags.contains(where: snapshot.tags.contains) { return false }
     if let app, !snapshot.apps.contains(where: { $0.isCalled(app) }) { return false }
     return true
   }
 
-  private static func none(of listing: SnapshotListing) -> String {
-    listing.snapshots.isEmpty
+  private static func none(of listing: SnapshotHeads) -> String {
+    listing.heads.isEmpty
       ? "there is no snapshot yet: 'sandboxctl backup' makes one"
-      : "none of \(Sizes.count(listing.snapshots.count, "snapshot")) is so"
+      : "none of \(Sizes.count(listing.heads.count, "snapshot")) is so"
   }
 }

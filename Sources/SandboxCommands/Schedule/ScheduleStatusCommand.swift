@@ -94,8 +94,8 @@ struct ScheduleStatusCommand: SandboxCommand {
   /// When the newest snapshot was made that a schedule of this user on this host made.
   private func lastScheduled() -> Timestamp? {
     let user = Host.userName(Host.userID) ?? String(Host.userID)
-    let all = (try? repository.open().repository.snapshots().snapshots) ?? []
-    return all.map(\.snapshot).last {
+    let all = (try? repository.open().repository.hostHeads().heads) ?? []
+    return all.last {
       $0.reason == .scheduled && $0.host == Host.name && $0.user == user
     }?.time
   }

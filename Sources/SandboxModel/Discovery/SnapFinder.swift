@@ -1,4 +1,4 @@
-internal import SystemIO
+public import SystemIO
 
 /// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` below a folder of all
 /// snaps, the user's (`~/snap`) or the system's (`/var/snap`).
@@ -107,8 +107,7 @@ struct SnapHome {
 
   /// Whether a name is that of a revision.
   static func isRevision(_ name: ByteString) -> Bool {
-    let digits = name.bytes.first == UInt8(ascii: "x") ? name.bytes.dropFirst() : name.bytes
-    return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
+    name.isSnapRevision
   }
 
   /// Whether a name is that of a revision which a refresh has put aside.
@@ -198,5 +197,14 @@ extension Survey {
       .linkFollowed, path,
       "it is a link to '\(target)', which is not there; the revision beside it is taken")
     return last
+  }
+}
+
+extension ByteString {
+  /// Whether it is the name of a snap's revision: digits, or `x` and digits for one that was not
+  /// installed from the store.
+  public var isSnapRevision: Bool {
+    let digits = bytes.first == UInt8(ascii: "x") ? bytes.dropFirst() : bytes
+    return !digits.isEmpty && digits.allSatisfy { (0x30...0x39).contains($0) }
   }
 }

@@ -17,7 +17,7 @@ extension Survey {
         warn(.unusableFile, path, "it is no regular file, and is not read")
         return nil
       }
-      if let bytes = try folder.file(name).readAll(limit: limit) { return bytes }
+      if let bytes = try folder.fileUntouched(name).readAll(limit: limit) { return bytes }
       warn(
         .unusableFile, path,
         "it has \(status.size) bytes, and at most \(limit) are read of such a file")
@@ -72,7 +72,7 @@ extension Survey {
   ) -> BundleIdentifier? {
     guard let text = string(key, of: list, as: path) else { return nil }
     guard let fault = BundleIdentifier.fault(of: text) else { return BundleIdentifier(text) }
-    warn(.wrongValue, path, "\(key) is '\(text)', which cannot be an identifier: \(fault)")
+    warn(.unusableName, path, "\(key) is '\(text)', which cannot be an identifier: \(fault)")
     return nil
   }
 

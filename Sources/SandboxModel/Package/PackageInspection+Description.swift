@@ -27,7 +27,9 @@ extension PackageInspection {
   private func identifier(of part: Part) throws(ModelError) -> BundleIdentifier {
     let file = infoPath(of: part)
     guard let identifier = part.info.identifier else {
-      let found = survey.findings.first { $0.path == file && $0.code == .wrongValue }
+      let found = survey.findings.first {
+        $0.path == file && [.wrongValue, .unusableName].contains($0.code)
+      }
       throw fault(
         "its '\(file)' names no app: \(found?.reason ?? "its CFBundleIdentifier is empty")",
         hint: "set CFBundleIdentifier to an identifier such as com.example.app")

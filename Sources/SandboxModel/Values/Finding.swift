@@ -35,6 +35,8 @@ public struct Finding: Hashable, Sendable {
     case unusableFile = "unusable-file"
     /// A value in such a file is missing or of another type than it should be.
     case wrongValue = "wrong-value"
+    /// An identifier that cannot be one, as it would lead somewhere as a path.
+    case unusableName = "unusable-name"
     /// The metadata says another thing than the bundle, or than the place.
     case contradiction
     /// Two containers claim to be the same one of the same app.

@@ -1,0 +1,95 @@
+internal import Codecs
+internal import SystemIO
+
+/// Packs that a check found damaged, as `damaged/<id>.json` has them: no writer relies on them
+/// (docs/repository-format.md, "Damaged packs").
+struct DamageRecord {
+  /// A pack and its sizes in bytes: the size found, and the size that the index has for it.
+  struct Pack: Hashable {
+    let id: Digest
+    let size: UInt64
+    let expected: UInt64?
+  }
+
+  var time: Timestamp
+  /// Packs in the order of their ids.
+  var packs: [Pack]
+
+  static let format = "sandboxctl-damaged"
+
+  init(_ packs: [Pack], time: Timestamp = Host.now()) {
+    self.time = time
+    self.packs = packs.sorted { $0.id < $1.id }
+  }
+
+  func encode() -> [UInt8] {
+    let json: JSON = [
+      "format": .string(Self.format), "version": 1, "time": .string(time.rfc3339),
+      "packs": .array(packs.map(\.json)),
+    ]
+    return Array(json.compact.utf8) + [UInt8(ascii: "\n")]
+  }
+
+  init(_ text: [UInt8], object: String) throws(StoreError) {
+    let json: JSON
+    do { json = try JSON(parsing: text) } catch { throw .damaged(object, error.description) }
+    let fields = JSONFields(json: json, object: object)
+    guard try fields.string("format") == Self.format, try fields.count("version") == 1 else {
+      throw StoreError(
+        .unsupported, "use", object, "it is not a record of damaged packs of version 1",
+        hint: "use a newer sandboxctl")
+    }
+    guard let time = Timestamp(rfc3339: try fields.string("time")) else {
+      throw fields.fault("time", "a time")
+    }
+    self.time = time
+    packs = try fields.elements("packs") { pack throws(StoreError) in
+      Pack(
+        id: try pack.digest("id"), size: try pack.count("size"),
+        expected: pack.json["expected"] == nil ? nil : try pack.count("expected"))
+    }
+  }
+}
+
+extension DamageRecord.Pack {
+  fileprivate var json: JSON {
+    var members = [
+      JSON.Member("id", .string(id.hex)), JSON.Member("size", .integer(Int64(clamping: size))),
+    ]
+    if let expected {
+      members.append(JSON.Member("expected", .integer(Int64(clamping: expected))))
+    }
+    return .object(members)
+  }
+}
+
+/// All damage records of a repository.
+struct DamageRecords {
+  /// The packs of all records.
+  private(set) var packs: [Digest: DamageRecord.Pack] = [:]
+  /// The records, damaged ones included.
+  private(set) var names: [ByteString] = []
+  /// Those that cannot be used.
+  private(set) var faults: [(path: ObjectPath, error: StoreError)] = []
+
+  /// Loads the records. One that cannot be used is skipped: what it said, the next check finds again.
+  init(_ storage: any Storage) throws(StoreError) {
+    for name in try storage.listIfPresent(RepositoryLayout.damaged) ?? [] {
+      guard let id = RepositoryLayout.id(name, suffix: ".json") else { continue }
+      let path = RepositoryLayout.damaged.appending(name)
+      do throws(StoreError) {
+        let bytes = try storage.load(path, limit: FormatLimit.contents)
+        guard Blake2b.hash(bytes) == id else {
+          throw .damaged("\(path)", "its bytes are not those that its name was made of")
+        }
+        for pack in try DamageRecord(bytes, object: "\(path)").packs { packs[pack.id] = pack }
+        names.append(name)
+      } catch {
+        if error.code == .missing { continue }
+        guard error.costsTheObjectAlone else { throw error }
+        faults.append((path, error))
+        if error.code == .damaged { names.append(name) }
+      }
+    }
+  }
+}

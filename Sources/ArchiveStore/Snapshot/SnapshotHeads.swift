@@ -1,0 +1,143 @@
+public import SystemIO
+
+/// The heads of a repository's snapshots.
+public struct SnapshotHeads: Sendable {
+  /// The oldest first, in the order of `SnapshotListing`.
+  public private(set) var heads: [SnapshotHead] = []
+  /// One error for each snapshot that was read and is damaged. Of those whose heads were cached this
+  /// says nothing.
+  public private(set) var damaged: [StoreError] = []
+
+  init(_ heads: [SnapshotHead], damaged: [StoreError]) {
+    self.heads = heads
+    self.damaged = damaged
+    Repository.sort(&self.heads)
+  }
+
+  /// Finds the newest of those that are meant, or the one `back` before it of the same device: those
+  /// of another one are no earlier states of it. A user calls it `text`.
+  ///
+  /// - Throws: `noSnapshot` if there are too few; `damaged` if one may be among those that cannot be
+  ///   read.
+  public func latest(
+    _ back: Int = 0, named text: String, where isMeant: (SnapshotHead) -> Bool = { _ in true }
+  ) throws(StoreError) -> SnapshotHead {
+    let meant = heads.filter(isMeant)
+    guard let newest = meant.last?.device else { throw noSnapshot(text, "there is none") }
+    let all = meant.filter { $0.device.identity == newest.identity }
+    guard back < all.count else {
+      let found = all.count == 1 ? "there is only 1" : "there are only \(all.count)"
+      throw noSnapshot(
+        text, all.count == meant.count ? found : "\(found) of the device '\(newest.root)'")
+    }
+    return all[all.count - 1 - back]
+  }
+
+  /// Finds the newest snapshot that was begun before a moment, which a user calls `text`.
+  ///
+  /// - Throws: `noSnapshot` if all are later; `damaged` if one may be among those that cannot be read.
+  public func newest(
+    before end: Timestamp, named text: String,
+    where isMeant: (SnapshotHead) -> Bool = { _ in true }
+  ) throws(StoreError) -> SnapshotHead {
+    let all = heads.filter(isMeant)
+    if let found = all.last(where: { $0.time < end }) { return found }
+    guard let oldest = all.first else { throw noSnapshot(text, "there is none") }
+    throw noSnapshot(text, "the oldest is of \(oldest.time.rfc3339)")
+  }
+
+  /// Removes a head whose snapshot proved to be damaged, or gone.
+  mutating func remove(_ id: SnapshotID, because error: StoreError?) {
+    heads.removeAll { $0.id == id }
+    if let error { damaged.append(error) }
+  }
+
+  /// The one that is meant may be among those that cannot be read.
+  private func noSnapshot(_ text: String, _ reason: String) -> StoreError {
+    if damaged.isEmpty { return .noSnapshot(text, reason) }
+    return StoreError(
+      .damaged, "find the snapshot", text, "\(reason), of those that can be read",
+      hint: "'sandboxctl snapshots' lists them")
+  }
+}
+
+extension Repository {
+  /// Lists the heads of all snapshots, and reads those of which the cache has none. One that is
+  /// damaged does not stop the others.
+  public func heads(cache: SnapshotHeadCache? = nil) throws(StoreError) -> SnapshotHeads {
+    let known = cache?.load() ?? [:]
+    let statuses = cache == nil ? [:] : try RepositoryListing.snapshotStatuses(storage)
+    var records: [SnapshotID: SnapshotHeadCache.Record] = [:]
+    var heads: [SnapshotHead] = []
+    var lists: Set<[AppRecord]> = []
+    var damaged: [StoreError] = []
+    for id in try RepositoryListing.snapshots(storage) {
+      let status = statuses[id]
+      do throws(StoreError) {
+        var head: SnapshotHead
+        if let record = known[id], record.status == status {
+          head = record.head
+        } else {
+          head = try self.head(id)
+        }
+        head = head.with(apps: lists.insert(head.apps).memberAfterInsert)
+        heads.append(head)
+        if let status { records[id] = SnapshotHeadCache.Record(head: head, status: status) }
+      } catch {
+        // One that is gone was removed since the listing.
+        if error.code != .missing { damaged.append(error) }
+      }
+    }
+    if records != known { cache?.save(records.values) }
+    return SnapshotHeads(heads, damaged: damaged)
+  }
+
+  private func head(_ id: SnapshotID) throws(StoreError) -> SnapshotHead {
+    let path = RepositoryLayout.snapshot(id)
+    let head = try SnapshotHead(
+      id: id, bytes: try storage.load(path, limit: FormatLimit.snapshot))
+    guard head.repository == self.id else { throw .foreign(path) }
+    return head
+  }
+
+  /// Reads a snapshot; nil if it is gone, or cannot be read, which `skip` is told of.
+  public func snapshot(
+    ifReadable id: SnapshotID, skip: (StoreError) -> Void
+  ) -> StoredSnapshot? {
+    do {
+      return try snapshot(id)
+    } catch {
+      if error.code != .missing { skip(error) }
+      return nil
+    }
+  }
+
+  /// Reads the snapshot that is chosen among heads. If it cannot be read its head is removed, `skip`
+  /// is told why, and another is chosen.
+  public func snapshot(
+    among heads: inout SnapshotHeads, skip: (StoreError) -> Void = { _ in },
+    choose: (SnapshotHeads) throws(StoreError) -> SnapshotHead
+  ) throws(StoreError) -> StoredSnapshot {
+    while true {
+      let head = try choose(heads)
+      var failure: StoreError?
+      if let stored = snapshot(ifReadable: head.id, skip: { failure = $0 }) { return stored }
+      heads.remove(head.id, because: failure)
+      if let failure { skip(failure) }
+    }
+  }
+
+  /// Reads the snapshots whose heads are meant; the others are not read if the cache has their heads.
+  public func snapshots(
+    cache: SnapshotHeadCache?, where isMeant: (SnapshotHead) -> Bool
+  ) throws(StoreError) -> SnapshotListing {
+    let heads = try heads(cache: cache)
+    var damaged = heads.damaged
+    var listing = SnapshotListing(
+      heads.heads.filter(isMeant).compactMap { head in
+        snapshot(ifReadable: head.id) { damaged.append($0) }
+      })
+    listing.damaged = damaged
+    return listing
+  }
+}

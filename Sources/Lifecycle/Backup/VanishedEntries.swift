@@ -1,0 +1,84 @@
+internal import SandboxModel
+internal import SystemIO
+
+/// Entries that the run did not find where the scan had seen them.
+///
+/// One that was renamed or moved keeps its inode, so a second scan finds it; one whose name was taken
+/// by another is found by its path. What a second scan does not find was deleted.
+struct VanishedEntries {
+  private let trees: [KeptTree]
+  /// The topmost ones.
+  private let entries: Set<EntryID>
+  /// Those of the topmost ones and of all that was kept below them.
+  private var identities: Set<FileIdentity> = []
+
+  init(_ run: BackupRun) {
+    trees = run.trees
+    entries = run.findings.vanished
+    if entries.isEmpty { return }
+    for tree in trees where entries.contains(where: { $0.container == tree.number }) {
+      var isMissing = MissingEntries(tree, entries)
+      for (index, entry) in tree.scan.entries.enumerated()
+      where isMissing.check(index) && entry.fate != .leftOut {
+        identities.insert(entry.status.identity)
+      }
+    }
+  }
+
+  var isEmpty: Bool { entries.isEmpty }
+
+  /// Whether the folder of a container is among them.
+  func hasRoot(of container: Container) -> Bool {
+    trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
+  }
+
+  /// The logical paths at which a second scan found them, of each folder the topmost.
+  func paths(in scan: DeviceScan) -> [ByteString] {
+    scan.containers.flatMap { container in
+      found(in: container).map { container.logicalPath($0) }
+    }
+  }
+
+  private func found(in scan: ContainerScan) -> [Int] {
+    guard let tree = trees.first(where: { $0.scan.container == scan.container }) else { return [] }
+    var found = Set(
+      entries.lazy.filter { $0.container == tree.number }
+        .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
+        .filter { scan.entries[$0].fate != .leftOut })
+    for (index, entry) in scan.entries.enumerated()
+    where entry.fate != .leftOut && identities.contains(entry.status.identity) {
+      if !isOtherLink(index, scan, of: tree) { found.insert(index) }
+    }
+    return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
+  }
+
+  /// Whether an entry is a hard link that was at its place before, and so is read under that name.
+  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: KeptTree) -> Bool {
+    let status = scan.entries[index].status
+    guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
+      return false
+    }
+    return tree.scan.entries[earlier].status.identity == status.identity
+      && !entries.contains(tree.id(earlier))
+  }
+}
+
+/// Which entries of a container belong to missing ones: these, and all below them. To be asked in the
+/// order of the scan.
+struct MissingEntries {
+  private let tree: KeptTree
+  private var missing: Set<Int32>
+
+  init(_ tree: KeptTree, _ missing: Set<EntryID>) {
+    self.tree = tree
+    self.missing = Set(missing.lazy.filter { $0.container == tree.number }.map(\.index))
+  }
+
+  mutating func check(_ index: Int) -> Bool {
+    if missing.isEmpty { return false }
+    if missing.contains(Int32(index)) { return true }
+    guard index > 0, missing.contains(tree.scan.entries[index].parent) else { return false }
+    missing.insert(Int32(index))
+    return true
+  }
+}

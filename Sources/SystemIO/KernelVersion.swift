@@ -1,0 +1,38 @@
+internal import Glibc
+
+/// The version of a Linux kernel, as far as programs may ask what it does.
+public struct KernelVersion: Sendable, Hashable, Comparable {
+  public let major: Int
+  public let minor: Int
+
+  /// Makes a version.
+  public init(_ major: Int, _ minor: Int) { (self.major, self.minor) = (major, minor) }
+
+  /// Reads a release, for example `6.1.0-18-amd64`; nil if it does not begin with two numbers.
+  public init?(release: some StringProtocol) {
+    let numbers = release.split(separator: ".", maxSplits: 2).prefix(2)
+      .map { $0.prefix { ("0"..."9").contains($0) } }
+    guard numbers.count == 2, let major = Int(numbers[0]), let minor = Int(numbers[1])
+    else { return nil }
+    self.init(major, minor)
+  }
+
+  public static func < (left: KernelVersion, right: KernelVersion) -> Bool {
+    (left.major, left.minor) < (right.major, right.minor)
+  }
+
+  /// Whether syncfs(2) reports that a file of the volume could not be written: since Linux 5.8.
+  public var reportsErrorsOfVolumeSync: Bool { self >= KernelVersion(5, 8) }
+}
+
+extension Host {
+  /// The version of the running kernel; nil if its release is of another form.
+  public static let kernelVersion: KernelVersion? = {
+    var names = utsname()
+    guard unsafe uname(&names) == 0 else { return nil }
+    let release = unsafe withUnsafeBytes(of: &names.release) {
+      unsafe String(decoding: $0.prefix { $0 != 0 }, as: UTF8.self)
+    }
+    return KernelVersion(release: release)
+  }()
+}

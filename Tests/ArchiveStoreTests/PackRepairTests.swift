@@ -1,0 +1,178 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// What is whole in damaged packs is stored again, and the index names them no more.
+@Suite struct PackRepairTests {
+  private static let files = (0..<20).map { number in
+    ("file-\(number)", SeededBytes.some(seed: UInt64(number), count: 2000))
+  }
+
+  /// A repository with two backups, in a storage of which each call can fail.
+  private struct Fixture {
+    let memory = MemoryStorage()
+    let storage: WatchedStorage
+    let repository: Repository
+    let snapshot: StoredSnapshot
+
+    init() throws {
+      storage = WatchedStorage(memory)
+      repository = try Repository.create(in: storage, program: "test")
+      snapshot = try repository.back(up: PackRepairTests.files, sequence: 1)
+      _ = try repository.back(up: [("other", [1, 2, 3])], sequence: 2)
+    }
+
+    /// The pack of the files, the largest.
+    func pack() throws -> Digest {
+      try #require(try RepositoryListing.packSizes(memory).max { $0.value < $1.value }?.key)
+    }
+
+    /// Changes a byte in the middle, and has a check record the pack.
+    func damage() throws -> Digest {
+      let pack = try pack()
+      try memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+      try check()
+      return pack
+    }
+
+    func check() throws {
+      try RepositoryCheck(repository, reading: .everything, workers: 1).run().recordDamage()
+    }
+
+    /// What an hour without a sign of life does to what could not be given back.
+    func takeLeasesAway() throws {
+      for name in try memory.list(RepositoryLayout.leases) {
+        let lease = RepositoryLayout.leases.appending(name)
+        for sign in try memory.list(lease) { try memory.remove(lease.appending(sign)) }
+        try memory.remove(lease)
+      }
+    }
+
+    func repair(dry: Bool = false) throws -> PackRepair.Report {
+      try PackRepair(repository, isDry: dry).run()
+    }
+
+    /// The files that can be read whole.
+    func readable() throws -> Set<String> {
+      let reader = try Repository.open(memory).beginReading()
+      return Set(
+        PackRepairTests.files.filter { name, bytes in
+          (try? reader.bytes(at: ByteString(name), in: snapshot)) == bytes
+        }.map(\.0))
+    }
+  }
+
+  @Test func whatIsWholeIsStoredAgainAndThePackIsSetAside() throws {
+    let fixture = try Fixture()
+    let pack = try fixture.damage()
+    let readable = try fixture.readable()
+    #expect(readable.count == Self.files.count - 1)
+    let bytes = try fixture.memory.load(RepositoryLayout.pack(pack), limit: 1 << 20)
+    fixture.storage.state.withLock { $0.events = [] }
+    let dry = try fixture.repair(dry: true)
+    #expect(dry.packs.map(\.savedBlobs) == [19] && dry.lostBlobs == 1 && dry.indexes == 1)
+    let changes = fixture.storage.state.withLock(\.events).filter { event in
+      ["commit", "rename", "remove", "touch", "start", "folders"].contains { event.hasPrefix($0) }
+    }
+    #expect(changes.isEmpty, "\(changes)")
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.id) == [pack] && report.packs.map(\.state) == [.damaged])
+    #expect(report.packs.map(\.savedBlobs) == [19] && report.packs.map(\.savedBytes) == [38_000])
+    #expect(report.lostBlobs == 1 && report.indexes == 1)
+    #expect(try fixture.memory.load(RepositoryLayout.setAside(pack), limit: 1 << 20) == bytes)
+    #expect(try fixture.readable() == readable)
+    #expect(try fixture.repair().isIdle)
+    // What is lost is told of the snapshot, and of no object any more.
+    let checked = try Checked(fixture.repository, .everything)
+    #expect(checked.damaged.isEmpty && checked.costs.count == 1, "\(checked.findings)")
+    _ = try fixture.repository.back(up: Self.files, sequence: 3)
+    let again = try Checked(fixture.repository, .everything)
+    #expect(again.findings.isEmpty, "\(again.findings)")
+    #expect(try fixture.memory.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  @Test func aMissingPackIsNamedNoMore() throws {
+    let fixture = try Fixture()
+    let pack = try fixture.pack()
+    try fixture.memory.remove(RepositoryLayout.pack(pack))
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.state) == [.missing] && report.lostBlobs == 20)
+    #expect(try Checked(fixture.repository, .everything).damaged.isEmpty)
+    _ = try fixture.repository.back(up: Self.files, sequence: 3)
+    #expect(try fixture.readable().count == Self.files.count)
+  }
+
+  /// What a backup stored again meanwhile is not stored a third time.
+  @Test func whatIsElsewhereIsNeitherSavedNorLost() throws {
+    let fixture = try Fixture()
+    _ = try fixture.damage()
+    _ = try fixture.repository.back(up: Self.files, sequence: 3)
+    let packs = try RepositoryListing.packs(fixture.memory).count
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.savedBlobs) == [0] && report.lostBlobs == 0)
+    #expect(try RepositoryListing.packs(fixture.memory).count == packs - 1)
+    #expect(try Checked(fixture.repository, .everything).findings.isEmpty)
+    #expect(try fixture.readable().count == Self.files.count)
+  }
+
+  @Test func aPackThatIsWholeAgainStays() throws {
+    let fixture = try Fixture()
+    let pack = try fixture.damage()
+    try fixture.memory.change(RepositoryLayout.pack(pack)) { $0[$0.count / 2] ^= 0xff }
+    let report = try fixture.repair()
+    #expect(report.packs.map(\.state) == [.whole] && report.lostBlobs == 0)
+    #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
+    #expect(try DamageRecords(fixture.memory).packs.isEmpty)
+    #expect(try Checked(fixture.repository, .everything).findings.isEmpty)
+  }
+
+  /// Condemned packs are for prune to move back or to remove.
+  @Test func condemnedPacksAreLeftAlone() throws {
+    let fixture = try Fixture()
+    let pack = try fixture.damage()
+    let text = "{\"format\":\"sandboxctl-condemned\",\"version\":1,\"packs\":[\"\(pack.hex)\"]}"
+    try fixture.memory.put(
+      Array(text.utf8), RepositoryLayout.condemned.appending("one.json"))
+    #expect(try fixture.repair().isIdle)
+    #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
+  }
+
+  @Test func anotherProgramHasTheRight() throws {
+    let fixture = try Fixture()
+    _ = try fixture.damage()
+    let right = try #require(try PruneLease(Lease(fixture.memory)))
+    #expect(storeError { try fixture.repair() }?.code == .busy)
+    right.release()
+    #expect(try fixture.repair().lostBlobs == 1)
+  }
+
+  /// Whatever call fails, no file that could be read is lost, and the next repair ends it.
+  @Test(arguments: [false, true]) func eachCallFails(staysBroken: Bool) throws {
+    let counted = try Fixture()
+    _ = try counted.damage()
+    counted.storage.fail(at: nil)
+    _ = try counted.repair()
+    let count = counted.storage.calls
+    #expect(count > 20)
+    var failures = 0
+    for number in 1...count {
+      let fixture = try Fixture()
+      _ = try fixture.damage()
+      let readable = try fixture.readable()
+      fixture.storage.fail(at: number, staysBroken: staysBroken)
+      if storeError({ try fixture.repair() }) != nil { failures += 1 }
+      fixture.storage.fail(at: nil)
+      #expect(try fixture.readable() == readable, "call \(number)")
+      try fixture.takeLeasesAway()
+      _ = try fixture.repair()
+      #expect(try fixture.readable() == readable, "call \(number)")
+      let checked = try Checked(fixture.repository, .everything)
+      #expect(checked.damaged.isEmpty && checked.costs.count == 1, "\(number): \(checked.findings)")
+    }
+    #expect(failures > 15, "\(failures) of \(count)")
+  }
+}

@@ -1,0 +1,183 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Snapshots are listed and chosen by their heads, which the host keeps.
+@Suite struct SnapshotHeadTests {
+  private let memory = MemoryStorage()
+  private let watched: WatchedStorage
+  private let repository: Repository
+  private let folder = TemporaryFolder()
+  private var cache: SnapshotHeadCache { SnapshotHeadCache(folder: ByteString(folder("cache"))) }
+
+  init() throws {
+    watched = WatchedStorage(memory)
+    repository = try Repository.create(in: watched, program: "test")
+  }
+
+  /// A snapshot with a table of classes, of some apps, as members of a head go.
+  private func make(_ sequence: UInt64) -> Snapshot {
+    var snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
+    snapshot.apps = (0..<3).map { number in
+      var app = AppRecord(
+        identifier: "org.example.\(number)", name: "App", version: "\(sequence / 400)",
+        containers: [ByteString([0x61, 0xff])])
+      app.groups = [GroupRecord(identifier: "group.example", isKnown: true)]
+      return app
+    }
+    snapshot.device.containers = [ContainerRecord(path: "apps/a/data", realPath: "/a")]
+    snapshot.classes = (0..<4).map { ClassRun(path: ByteString("apps/\($0)"), name: "user-data") }
+    snapshot.tags = sequence % 2 == 0 ? [] : ["odd", "with\nline feed"]
+    if sequence > 1 { snapshot.parent = Blake2b.hash([1]) }
+    snapshot.scope = sequence % 5 == 0 ? .apps(["org.example.0"]) : .device
+    snapshot.totals.bytes = sequence
+    return snapshot
+  }
+
+  @discardableResult
+  private func put(_ snapshot: Snapshot) throws -> SnapshotID {
+    let bytes = snapshot.encode()
+    let id = Blake2b.hash(bytes)
+    try memory.put(bytes, RepositoryLayout.snapshot(id))
+    return id
+  }
+
+  /// How many snapshots a step reads.
+  private func reads(_ body: () throws -> Void) rethrows -> Int {
+    watched.state.withLock { $0.events = [] }
+    try body()
+    return watched.state.withLock(\.events).count { $0.hasPrefix("load snapshots/") }
+  }
+
+  @Test func aThousandSnapshotsAreReadOnceAndNeverAgain() throws {
+    for sequence in 1...1000 { try put(make(UInt64(sequence))) }
+    #expect(try reads { _ = try repository.heads(cache: cache) } == 1000)
+    var heads = try repository.heads(cache: cache)
+    #expect(try reads { heads = try repository.heads(cache: cache) } == 0)
+    #expect(heads.heads.count == 1000 && heads.damaged.isEmpty)
+    // No tables are in memory.
+    #expect(heads.heads.allSatisfy { $0.members.classes.isEmpty && $0.device.containers.isEmpty })
+    let source = make(1).source
+    let latest = try reads {
+      let found = try repository.snapshot(among: &heads) { heads throws(StoreError) in
+        try heads.latest(named: "latest")
+      }
+      #expect(found.snapshot == make(1000))
+    }
+    #expect(latest == 1)
+    let history = try reads {
+      let history = try repository.history(of: source, scope: .device, cache: cache)
+      #expect(history.sequence == 1000 && history.last?.snapshot.sequence == 999)
+    }
+    #expect(history == 1)
+    // The next run reads the one that is new.
+    try put(make(1001))
+    #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
+    #expect(watched.state.withLock(\.events).count <= 4)
+  }
+
+  @Test func cachedHeadsSayWhatTheSnapshotsSay() throws {
+    for sequence in 1...12 { try put(make(UInt64(sequence))) }
+    let whole = try repository.snapshots().snapshots.map { SnapshotHead($0) }
+    #expect(try repository.heads().heads == whole)
+    #expect(try repository.heads(cache: cache).heads == whole)
+    #expect(try repository.heads(cache: cache).heads == whole)
+    let head = try #require(whole.last)
+    let snapshot = make(12)
+    #expect(head.apps == snapshot.apps && head.tags == snapshot.tags)
+    #expect(head.parent == snapshot.parent && head.totals.bytes == 12)
+    #expect(head.host == snapshot.host && head.user == snapshot.user)
+    #expect(head.policy == snapshot.policy && head.tree == snapshot.tree)
+    #expect(head.device.root == snapshot.device.root)
+  }
+
+  @Test func theFileFollowsTheRepository() throws {
+    let first = try put(make(1))
+    let second = try put(make(2))
+    _ = try repository.heads(cache: cache)
+    try memory.remove(RepositoryLayout.snapshot(first))
+    #expect(try repository.heads(cache: cache).heads.map(\.id) == [second])
+    #expect(cache.load().keys.map { $0 } == [second])
+    // One of a damaged snapshot is not kept.
+    try memory.change(RepositoryLayout.snapshot(second)) { $0[20] ^= 1 }
+    let heads = try repository.heads(cache: cache)
+    #expect(heads.heads.isEmpty && heads.damaged.count == 1)
+    #expect(cache.load().isEmpty)
+  }
+
+  @Test func aDamagedFileIsMadeAgain() throws {
+    for sequence in 1...3 { try put(make(UInt64(sequence))) }
+    let expected = try repository.heads(cache: cache).heads
+    let place = try Folder.open(path: ByteString(folder("cache")))
+    let whole = try place.file("snapshot-heads").readAll(limit: 1 << 20) ?? []
+    #expect(!whole.isEmpty)
+    var cases = stride(from: 0, to: whole.count, by: 97).map { at in
+      var bytes = whole
+      bytes[at] ^= 1
+      return bytes
+    }
+    cases += [[], [10], Array(whole.dropLast(70)), Array(whole.dropFirst(10)), whole + whole]
+    // Whole by its hash, and of a later version, or of heads that say nothing.
+    for text in ["sandboxctl-snapshot-heads 2\n", "sandboxctl-snapshot-heads 1\nx\n", ""] {
+      cases.append(Array(text.utf8) + Array((Blake2b.hash(Array(text.utf8)).hex + "\n").utf8))
+    }
+    for bytes in cases {
+      #expect((try? SnapshotHeadCache.decode(bytes)) == nil)
+    }
+    for bytes in [cases[5], cases[cases.count - 2]] {
+      let file = try AtomicFile(in: place)
+      try file.write(bytes)
+      try file.commit(as: "snapshot-heads", durably: false)
+      var heads: [SnapshotHead] = []
+      #expect(try reads { heads = try repository.heads(cache: cache).heads } == 3)
+      #expect(heads == expected)
+      #expect(try reads { _ = try repository.heads(cache: cache) } == 0)
+    }
+  }
+
+  @Test func aFolderThatOthersCanWriteToIsNotUsed() throws {
+    try put(make(1))
+    _ = try repository.heads(cache: cache)
+    try Folder.open(path: ByteString(folder("cache"))).setPermissions(0o777)
+    #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
+  }
+
+  /// A head may outlive its object: bytes that a disk lost leave size and time as they were.
+  @Test func aSnapshotThatProvesDamagedIsSkippedAndNamed() throws {
+    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let repository = try Repository.create(in: storage, program: "test")
+    let ids = try (UInt64(1)...3).map { sequence in
+      let snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
+      let id = Blake2b.hash(snapshot.encode())
+      try storage.save(snapshot.encode(), as: RepositoryLayout.snapshot(id), by: .root)
+      return id
+    }
+    _ = try repository.heads(cache: cache)
+    let place = try Folder.open(path: ByteString(folder("repo/snapshots")))
+    let name = ByteString(ids[2].hex + ".json")
+    let time = try place.status(name).modified
+    let file = try place.fileForWriting(name)
+    try file.write([0])
+    try place.setModified(time, of: name)
+    var heads = try repository.heads(cache: cache)
+    #expect(heads.heads.map(\.id) == ids && heads.damaged.isEmpty)
+    var skipped: [StoreError] = []
+    let choose = { (heads: SnapshotHeads) throws(StoreError) in
+      try heads.latest(named: "latest")
+    }
+    let found = try repository.snapshot(
+      among: &heads, skip: { skipped.append($0) }, choose: choose)
+    #expect(found.id == ids[1])
+    #expect(skipped.map(\.subject) == ["snapshots/\(ids[2].hex).json"])
+    #expect(heads.heads.map(\.id) == Array(ids.prefix(2)) && heads.damaged == skipped)
+    // A run goes by the last that is whole, and `check` reads all.
+    let history = try repository.history(of: found.snapshot.source, scope: .device, cache: cache)
+    #expect(history.last?.id == ids[1] && history.sequence == 3)
+    let read = try repository.snapshots(cache: cache) { _ in true }
+    #expect(read.snapshots.map(\.id) == Array(ids.prefix(2)) && read.damaged == skipped)
+  }
+}

@@ -1,0 +1,81 @@
+import ArchiveStore
+import Lifecycle
+import SystemIO
+import TestSupport
+import Testing
+
+/// After any one object of a repository is damaged, a check and one backup of the unchanged source
+/// make everything restorable again.
+@Suite struct DamageRecoveryTests {
+  @Test(arguments: DamagedRig.Damage.allCases)
+  func aBackupAfterACheckRestoresWholeWhateverWasDamaged(_ damage: DamagedRig.Damage) throws {
+    let count = try DamagedRig().objects().count
+    #expect(count == 4)
+    for number in 0..<count {
+      let fixture = try DamagedRig()
+      let object = try fixture.objects()[number]
+      try fixture.damage(object, damage)
+      _ = try fixture.check()
+      #expect(try fixture.backsUpWhole(), "\(object)")
+    }
+  }
+
+  @Test func aTruncatedPackIsStoredAgainWithoutACheck() throws {
+    let fixture = try DamagedRig()
+    for object in try fixture.objects() where object.description.hasSuffix(".tar.zst") {
+      try fixture.damage(object, .cutToHalf)
+    }
+    #expect(try fixture.backsUpWhole())
+  }
+
+  @Test func aCheckWithoutDataRecordsPacksOfDamagedFolders() throws {
+    let fixture = try DamagedRig()
+    for object in try fixture.objects() where object.description.hasSuffix(".tar.zst") {
+      let bytes = try fixture.rig.folder.read(object)
+      if bytes.count < 100_000 { try fixture.damage(object, .changed) }
+    }
+    #expect(try fixture.check(.trees).damaged > 0)
+    #expect(try fixture.backsUpWhole())
+  }
+
+  @Test func damageStaysReportedThoughNothingIsLostAnyMore() throws {
+    let fixture = try DamagedRig()
+    let pack = try #require(try fixture.objects().first)
+    try fixture.damage(pack, .changed)
+    #expect(try fixture.check().costs > 0)
+    #expect(try fixture.backsUpWhole())
+    let report = try fixture.check(.trees)
+    #expect(report.damaged == 1)
+    #expect(report.costs == 0)
+  }
+
+  @Test func aPackThatIsWholeAgainIsReliedOnAgain() throws {
+    let fixture = try DamagedRig()
+    let pack = try #require(try fixture.objects().first)
+    let bytes = try fixture.rig.folder.read(pack)
+    try fixture.damage(pack, .changed)
+    _ = try fixture.check()
+    #expect(try fixture.rig.names("repo/damaged").count == 1)
+    try fixture.rig.folder.write(bytes, at: pack)
+    #expect(try fixture.check(.trees).damaged == 0)
+    #expect(try fixture.rig.names("repo/damaged").isEmpty)
+    #expect(try fixture.rig.backup(keeping: "cache").statistics?.newBlobs == 0)
+  }
+
+  @Test func aDamagedRecordIsSkippedAndReplacedByTheNextCheck() throws {
+    let fixture = try DamagedRig()
+    let pack = try #require(try fixture.objects().first)
+    try fixture.damage(pack, .changed)
+    _ = try fixture.check()
+    let record = try #require(try fixture.rig.names("repo/damaged").first)
+    try fixture.damage(ByteString("repo/damaged").appending(record), .cutToHalf)
+    #expect(try fixture.check().damaged == 2)
+    #expect(try fixture.backsUpWhole())
+  }
+
+  @Test func aCheckOfAWholeRepositoryWritesNothing() throws {
+    let fixture = try DamagedRig()
+    #expect(try fixture.check().damaged == 0)
+    #expect(try !fixture.rig.names("repo").contains("damaged"))
+  }
+}

@@ -1,0 +1,27 @@
+import ArchiveStore
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// Between its plan and its work a restore may find another folder at the path of its target.
+@Suite struct ExchangedTargetTests {
+  @Test func anotherFolderInTheTargetsPlaceIsLeftAlone() throws {
+    let rig = try Rig()
+    try rig.folder.write("stored", at: "tree/file")
+    let report = try rig.backup()
+    try rig.folder.write("looked", at: "into/file")
+    let plan = try rig.plan(report, into: "into", .always, deletes: true)
+    let top = try Folder.open(path: rig.folder.path)
+    try top.rename("into", to: "planned", in: top)
+    try rig.folder.write("another's", at: "into/file")
+    try rig.folder.write("another's", at: "into/more")
+    let error = #expect(throws: LifecycleError.self) {
+      try RestoreOperation(plan, from: rig.repository.beginReading()).run()
+    }
+    #expect(error?.description.contains("another directory has taken its place") == true)
+    #expect(try rig.names("into") == ["file", "more"])
+    #expect(try rig.text("into/file") == "another's" && rig.text("planned/file") == "looked")
+  }
+}
