@@ -139,6 +139,12 @@ import Testing
       Array(text.utf8), RepositoryLayout.condemned.appending("one.json"))
     #expect(try fixture.repair().isIdle)
     #expect(try RepositoryListing.packs(fixture.memory).contains(pack))
+    // Nor is it forgotten when others are repaired: prune may move it back.
+    let other = try #require(
+      try RepositoryListing.packSizes(fixture.memory).min { $0.value < $1.value }?.key)
+    try fixture.memory.change(RepositoryLayout.pack(other)) { $0.removeLast(9) }
+    #expect(try fixture.repair().packs.map(\.id) == [other])
+    #expect(Set(try DamageRecords(fixture.memory).packs.keys) == [pack])
   }
 
   @Test func anotherProgramHasTheRight() throws {

@@ -178,6 +178,22 @@ import Testing
     #expect(outcome.output.contains("  folders/tree/locked/\n"))
   }
 
+  /// The answer for the destination that is asked for, in both forms.
+  @Test func anExplanationSaysWhatBecomesOfItThere() throws {
+    let cli = try Self.sample()
+    try cli.folder.write(
+      """
+      overlay: all
+      schema: 1
+      rules:
+        - {id: near, in: [data], match: "Documents/**", class: user-data, backup: {cloud: never}}
+
+      """, at: "near.yaml")
+    let line = "explain --root device darkroom/Documents/a --json --policy near.yaml"
+    #expect(try cli.json(line)["backup"] as? String == "always")
+    #expect(try cli.json("\(line) --for cloud")["backup"] as? String == "never")
+  }
+
   @Test func anExplanationIsReadable() throws {
     let cli = try Self.sample()
     var transcript = Transcript(cli)

@@ -66,6 +66,21 @@ struct MacOSDisk {
 }
 
 @Suite struct MacOSTests {
+  /// Some builds write numbers where versions are texts.
+  @Test func aVersionMayBeANumber() throws {
+    let disk = try MacOSDisk()
+    try disk.folder.propertyList(
+      "Applications/N.app/Contents/Info.plist",
+      .of([
+        ("CFBundleIdentifier", .string("com.example.n")),
+        ("CFBundleShortVersionString", .real(2.5)), ("CFBundleVersion", .integer(210)),
+      ]))
+    try disk.container("com.example.n", "com.example.n")
+    let app = try #require(
+      try disk.find().apps.first { $0.identifier == BundleIdentifier("com.example.n") })
+    #expect(app.version == "2.5" && app.build == "210")
+  }
+
   private func disk() throws -> MacOSDisk {
     let disk = try MacOSDisk()
     try disk.container("com.example.notes", "com.example.notes")

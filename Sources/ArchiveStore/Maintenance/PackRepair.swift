@@ -107,7 +107,7 @@ public struct PackRepair {
       try session.rewrite(object, without: plan.gone, right)
       report.indexes += 1
     }
-    try DamageRecords(repository.storage).replace(by: [], session.lease)
+    try DamageRecords(repository.storage).replace(by: plan.others, session.lease)
     report.packs = plan.packs
     return report
   }

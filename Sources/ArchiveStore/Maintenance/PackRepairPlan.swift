@@ -6,6 +6,8 @@ struct PackRepairPlan {
   var packs: [PackRepair.Pack]
   /// Whether no check has recorded anything.
   let isUnchecked: Bool
+  /// Recorded packs that stay as they are: condemned ones.
+  let others: [DamageRecord.Pack]
   let index: CheckedIndex
   /// The stored sizes of all packs.
   let sizes: [Digest: UInt64]
@@ -27,6 +29,7 @@ struct PackRepairPlan {
     }
     self.sizes = sizes
     self.packs = packs.values.sorted { $0.id < $1.id }
+    others = records.packs.values.filter { condemned.contains($0.id) && sizes[$0.id] != nil }
     isUnchecked = records.names.isEmpty
     index = CheckedIndex(loaded.objects)
     sound = IndexSet(loaded.objects) { [packs] id in

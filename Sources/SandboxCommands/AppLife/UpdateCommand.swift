@@ -75,7 +75,7 @@ extension AppChangeRun {
       return try finish(plan(request), console) { try $0.run() }
     }
     let package = try Package(opening: name)
-    for finding in package.app.findings { console.note(finding.description) }
+    for finding in package.app.findings { console.note("'\(finding.path)': \(finding.reason)") }
     var request = AppChangeRequest(change, of: package.app.identifier, package: package.app)
     adapt(&request)
     var entries = try package.entries()

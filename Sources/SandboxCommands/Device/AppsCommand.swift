@@ -49,7 +49,7 @@ struct AppsCommand: SandboxCommand {
     }
     let warnings = device.findings.filter { $0.severity == .warning }
     if findings {
-      for finding in device.findings { console.note(finding.description) }
+      for finding in device.findings { console.note("'\(finding.path)': \(finding.reason)") }
     } else if !output.quiet, !warnings.isEmpty {
       console.note(
         "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")

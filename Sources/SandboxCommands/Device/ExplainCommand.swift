@@ -50,7 +50,9 @@ struct ExplainCommand: SandboxCommand {
     let judgement = plan?.judge(container, inner)
     if output.json {
       let purge = judgement.map { $0.json(at: plan?.request.now ?? Host.now()) }
-      try console.result(explanation.json(place, exists: query.exists, purge: purge))
+      try console.result(
+        explanation.json(
+          place, exists: query.exists, for: try verdict.destination, purge: purge))
     } else {
       try ExplanationText(explanation, place, exists: query.exists).write(
         console, destination: try verdict.destination)

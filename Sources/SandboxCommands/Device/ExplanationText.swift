@@ -97,12 +97,16 @@ extension Explanation {
   }
 
   /// The answer of `explain --json`.
-  func json(_ path: LogicalPath, exists: Bool, purge: JSON? = nil) -> JSON {
-    .object(
+  func json(
+    _ path: LogicalPath, exists: Bool, for destination: Destination, purge: JSON? = nil
+  ) -> JSON {
+    let backup = verdicts.keep.backup.mode(for: destination)
+    return .object(
       JSON.path(path.bytes) + [
         JSON.Member("exists", .bool(exists)),
         JSON.Member("judged_as", .string(query.facts.type.rawValue)),
         JSON.Member("steps", .array(steps.map { $0.json(bearers(of: $0, path)) })),
+        JSON.Member("backup", .string(backup.rawValue)),
         JSON.Member("verdict", .object(verdicts.keep.members(isRoot: query.path.isEmpty))),
         JSON.Member("platform", .object(verdicts.platform.members(isRoot: query.path.isEmpty))),
         JSON.Member(

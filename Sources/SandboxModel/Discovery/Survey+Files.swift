@@ -66,6 +66,18 @@ extension Survey {
     return text.isEmpty ? nil : text
   }
 
+  /// A version: a string, or the number that some builds write in its place, as a string.
+  private mutating func version(
+    _ key: ByteString, of list: PropertyList, as path: ByteString
+  ) -> ByteString? {
+    switch list[key] {
+    case .integer(let number): ByteString("\(number)")
+    case .unsigned(let number): ByteString("\(number)")
+    case .real(let number): ByteString("\(number)")
+    default: string(key, of: list, as: path)
+    }
+  }
+
   /// A string member that is an identifier; nil, with a warning, when it cannot be one.
   mutating func identifier(
     _ key: ByteString, of list: PropertyList, as path: ByteString
@@ -97,8 +109,8 @@ extension Survey {
       identifier: identifier,
       displayName: string("CFBundleDisplayName", of: list, as: file)
         ?? string("CFBundleName", of: list, as: file),
-      version: string("CFBundleShortVersionString", of: list, as: file),
-      build: string("CFBundleVersion", of: list, as: file),
+      version: version("CFBundleShortVersionString", of: list, as: file),
+      build: version("CFBundleVersion", of: list, as: file),
       executable: string("CFBundleExecutable", of: list, as: file))
   }
 }
