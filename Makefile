@@ -7,7 +7,9 @@ DESTDIR ?=
 PROFILES ?= apps many bigdb media
 SCALE ?= 1
 REPS ?= 3
-RELEASE = -c release --static-swift-stdlib --product sandboxctl
+# Where the release build lies: apart from the tests' where both are built at once.
+RELEASE_SCRATCH ?= .build
+RELEASE = -c release --static-swift-stdlib --product sandboxctl --scratch-path $(RELEASE_SCRATCH)
 
 # Debian's names: what the program is built with, what the checks use, what the tests compare with.
 BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config

@@ -8,13 +8,19 @@ second volume (root can mount one; without it that is reported). Each command mu
 expected status and the right result, within its time (a multiple of what `find` or `cp -a` takes for
 the same tree in the same run, and at least three seconds) and within its memory. The commands are those
 that the program's parser lists: one that no step here runs fails the suite.
+
+All of it runs on a tenth of the entries first: no step's processor time may grow by more than three times
+what n log n does (a quadratic step grows by eight times that).
 """
 
+import dataclasses
 import json
+import math
 import os
 import pathlib
 import plistlib
 import re
+import resource
 import shutil
 import subprocess
 import sys
@@ -27,11 +33,31 @@ SMALL_APPS = 30
 LEAST_SECONDS = 3.0
 # Anonymous memory (RssAnon) in bytes: for any device, and for each entry of this one.
 BASE_MEMORY, ENTRY_MEMORY = 150e6, 600
+# Processor time that is too little to compare, in seconds; and how far growth may exceed n log n.
+LEAST_COMPARED, TOLERANCE = 0.5, 3.0
 ANONYMOUS = re.compile(r"RssAnon:\s+(\d+) kB")
 
 
 class Failed(Exception):
     """A step that did not end as it must."""
+
+
+@dataclasses.dataclass
+class Row:
+    """What a step took: seconds, as a ratio to a yardstick, bytes of memory, processor time."""
+
+    words: str
+    taken: float
+    ratio: float
+    of: str
+    memory: int
+    used: float
+
+
+def processor_seconds():
+    """The processor time of all processes that were started and have ended."""
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
 
 
 class Device:
@@ -187,13 +213,14 @@ class Scale:
         self.seen.add(command)
         output, errors = self.directory / "output", self.directory / "errors"
         with open(output, "wb") as out, open(errors, "wb") as err:
-            begun = time.monotonic()
+            begun, used = time.monotonic(), processor_seconds()
             process = subprocess.Popen(
                 [self.program, *words], cwd=self.directory, env=self.environment, stdout=out,
                 stderr=err, stdin=open(stdin, "rb") if stdin else subprocess.DEVNULL)
             memory = self.watch(process)
             taken = time.monotonic() - begun
-        self.rows.append((" ".join(words)[:60], taken, taken / self.yardsticks[of], of, memory))
+        self.rows.append(Row(" ".join(words)[:60], taken, taken / self.yardsticks[of], of, memory,
+                             processor_seconds() - used))
         if process.returncode != status:
             raise Failed(f"{' '.join(words)}: status {process.returncode}, not {status}\n"
                          f"{errors.read_text(errors='replace')[-2000:]}")
@@ -225,8 +252,9 @@ class Scale:
 
     def table(self):
         yield f"{'step':60}  {'seconds':>8}  {'ratio':>12}  {'memory':>8}"
-        for words, taken, ratio, of, memory in self.rows:
-            yield f"{words:60}  {taken:8.2f}  {ratio:7.2f} {of:>4}  {memory / 1e6:5.0f} MB"
+        for row in self.rows:
+            yield (f"{row.words:60}  {row.taken:8.2f}  {row.ratio:7.2f} {row.of:>4}  "
+                   f"{row.memory / 1e6:5.0f} MB")
 
 
 def expect(condition, reason):
@@ -357,11 +385,8 @@ def rest(scale):
     scale.run("schedule", "remove")
 
 
-def main():
-    if len(sys.argv) not in (2, 3):
-        sys.exit("usage: scale.py PROGRAM [ENTRIES]")
-    program = str(pathlib.Path(sys.argv[1]).resolve())
-    entries = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
+def run_all(program, entries):
+    """Every step on a device of that size; returns what each took."""
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-scale-")).resolve()
     scale, begun = None, time.monotonic()
     try:
@@ -373,11 +398,38 @@ def main():
         sys.exit(f"scale: error: {failure}")
     finally:
         if scale:
-            print("\n".join(scale.table()))
+            print("\n".join(scale.table()), flush=True)
         subprocess.run(["umount", directory / "volume"], capture_output=True, check=False)
         shutil.rmtree(directory, ignore_errors=True)
     print(f"scale: {scale.device.count} files, {len(scale.commands)} commands, "
-          f"{time.monotonic() - begun:.0f} s: all as expected")
+          f"{time.monotonic() - begun:.0f} s: all as expected", flush=True)
+    return scale.rows
+
+
+def compare_growth(small, large, sizes):
+    """Fails where a step's processor time grows faster than n log n does."""
+    least, most = sizes
+    allowed = TOLERANCE * most * math.log(most) / (least * math.log(least))
+    worst = (0.0, "no step takes long enough to be compared")
+    for before, after in zip(small, large, strict=True):
+        if after.used < LEAST_COMPARED:
+            continue
+        growth = after.used / max(before.used, 0.01)
+        worst = max(worst, (growth, after.words))
+        if growth > allowed:
+            sys.exit(f"scale: error: {after.words}: {before.used:.2f} s of processor time for "
+                     f"{least} entries, {after.used:.2f} s for {most}: more than n log n")
+    print(f"scale: from {least} to {most} entries, processor time grows by {worst[0]:.1f} at most "
+          f"({worst[1]}); allowed: {allowed:.1f}")
+
+
+def main():
+    if len(sys.argv) not in (2, 3):
+        sys.exit("usage: scale.py PROGRAM [ENTRIES]")
+    program = str(pathlib.Path(sys.argv[1]).resolve())
+    entries = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
+    sizes = (max(600, entries // 10), entries)
+    compare_growth(*(run_all(program, size) for size in sizes), sizes)
 
 
 if __name__ == "__main__":

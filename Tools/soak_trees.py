@@ -30,6 +30,11 @@ NAMES = [b"a", b"b.txt", b"notes.db", b"caf\xc3\xa9", b"cafe\xcc\x81", b"\xff\xf
          b"new\nline", b"-rf", b"*", b"~", b"x" * 200, b".hidden", b"a.plist", b"#1"]
 
 
+def opened(path, flags):
+    """Neither a link is followed, which leads out of the tree, nor a FIFO's reader waited for."""
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o666)
+
+
 class Changer:
     """Changes a tree at random. Each step survives a tree that changes below it."""
 
@@ -88,13 +93,13 @@ class Changer:
         return (data * (size // max(1, len(data)) + 1))[:size]
 
     def write(self):
-        with open(self.place(), "wb") as file:
+        with open(self.place(), "wb", opener=opened) as file:
             file.write(self.content())
 
     def rewrite_with_old_time(self):
         path = self.some(stat.S_ISREG)
         before = os.lstat(path)
-        with open(path, "r+b") as file:
+        with open(path, "r+b", opener=opened) as file:
             file.write(self.chance.randbytes(min(before.st_size, 64)))
         os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
 
@@ -133,7 +138,7 @@ class Changer:
         os.mkfifo(self.place())
 
     def make_sparse(self):
-        with open(self.place(), "wb") as file:
+        with open(self.place(), "wb", opener=opened) as file:
             for _ in range(self.chance.randrange(4)):
                 file.seek(self.chance.randrange(3_000_000), os.SEEK_CUR)
                 file.write(self.content()[:4096])
@@ -227,13 +232,13 @@ class Soak:
         process = self.start(*self.BACKUP)
         number = self.chance.choice([signal.SIGKILL, signal.SIGINT])
         try:
-            process.communicate(timeout=self.chance.uniform(0.001, 0.4))
+            process.communicate(timeout=self.chance.uniform(0.001, 0.15))
         except subprocess.TimeoutExpired:
             process.send_signal(number)
         _, errors = process.communicate()
         if process.returncode == -signal.SIGKILL:
             self.killed += 1
-        elif process.returncode == 130:
+        elif process.returncode in (130, -signal.SIGINT):  # the latter before it is caught
             self.interrupted += 1
         elif process.returncode != 0:
             raise SystemExit(f"soak: error: backup ended with {process.returncode}\n{errors}")

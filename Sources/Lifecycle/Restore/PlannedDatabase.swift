@@ -14,6 +14,8 @@ struct PlannedDatabase: Sendable {
   var entry: Int?
   /// What lies beside it and belongs to another state of it: it goes away before anything comes.
   var strays: [ByteString] = []
+  /// Whether it was taken back while the plan was made: it is not in a finished plan.
+  var isWithdrawn = false
 
   /// What is said of a file that stays for another one's sake.
   static let brokenReason = "a file of the same database could not be restored"

@@ -79,4 +79,6 @@ struct PlannedDeletion: Sendable {
   let totals: RestoreTotals
   /// The entry that takes its place, and with which it goes; nothing where it goes by itself.
   let replacement: Int?
+  /// Whether it was taken back while the plan was made: it is not in a finished plan.
+  var isWithdrawn = false
 }

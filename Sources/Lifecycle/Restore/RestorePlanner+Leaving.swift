@@ -70,26 +70,39 @@ extension RestorePlanner {
   /// What was to give way to an entry that does not come stays, with all that is in it.
   private mutating func keepFolder(inPlaceOf number: Int) {
     guard plan.tree.entries[number].changesKind,
-      let index = plan.deletions.firstIndex(where: { $0.replacement == number })
+      let place = replaced.place(of: number, in: plan.deletions, keys: { [$0.replacement ?? -1] })
     else { return }
-    plan.deletes.subtract(plan.deletions.remove(at: index).totals)
+    withdrawDeletion(place)
   }
 
   /// A database of which a file does not come is left as it is.
   private mutating func dissolve(unitOf number: Int) {
-    guard let unit = plan.databases.firstIndex(where: { $0.members.contains(number) }) else {
-      return
-    }
-    let database = plan.databases.remove(at: unit)
-    let others = Set(database.children)
-    strays.subtract(others)
-    for index in plan.deletions.indices.reversed()
-    where others.contains(plan.deletions[index].child) {
-      plan.deletes.subtract(plan.deletions.remove(at: index).totals)
+    guard let unit = units.place(of: number, in: plan.databases, keys: { $0.members }),
+      !plan.databases[unit].isWithdrawn
+    else { return }
+    plan.databases[unit].isWithdrawn = true
+    let database = plan.databases[unit]
+    for child in database.children {
+      strays.remove(child)
+      if let place = deleted.place(of: child, in: plan.deletions, keys: { [$0.child] }) {
+        withdrawDeletion(place)
+      }
     }
     for member in database.members where plan.tree.entries[member].action.isWritten {
       leave(member)
       block(member, PlannedDatabase.brokenReason)
     }
+  }
+
+  private mutating func withdrawDeletion(_ place: Int) {
+    guard !plan.deletions[place].isWithdrawn else { return }
+    plan.deletions[place].isWithdrawn = true
+    plan.deletes.subtract(plan.deletions[place].totals)
+  }
+
+  /// Takes out of the plan what was withdrawn from it, all at once.
+  mutating func dropWithdrawn() {
+    plan.deletions.removeAll { $0.isWithdrawn }
+    plan.databases.removeAll { $0.isWithdrawn }
   }
 }

@@ -55,6 +55,10 @@ struct RestorePlanner: ~Copyable {
   let spared: SparedPaths
   /// What goes with databases that come, so that it belongs to none that stays.
   var strays: Set<FolderChild> = []
+  /// The deletions by what takes their place and by what goes, and the databases by their files.
+  var replaced = LateIndex<Int>()
+  var deleted = LateIndex<FolderChild>()
+  var units = LateIndex<Int>()
   private var bound: PlanBound
   var damage: RemarkBound
 
@@ -105,6 +109,7 @@ struct RestorePlanner: ~Copyable {
 
   consuming func takePlan() -> RestorePlan {
     damage.close(&plan.damaged)
+    dropWithdrawn()
     return plan
   }
 
