@@ -18,13 +18,21 @@ public struct Descriptor: ~Copyable, Sendable {
 
   deinit { if raw >= 0 { _ = cl_close(raw) } }
 
-  /// Opens the file at a path, relative to the working directory if it is not absolute. The last
+  /// Opens the regular file at a path, relative to the working directory if it is not absolute. The last
   /// component may be a link; below folders that others can write to, use `Folder` instead.
+  ///
+  /// Nothing else is opened: a FIFO would keep its reader waiting for ever.
   public static func open(path: ByteString) throws(SystemError) -> Descriptor {
+    let flags = O_RDONLY | O_NONBLOCK | O_NOCTTY
     let raw = try SystemError.check(.open, path) {
-      unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, O_RDONLY, 0) }
+      unsafe path.withCString { unsafe cl_open(AT_FDCWD, $0, flags, 0) }
     }
-    return Descriptor(adopting: Int32(raw), name: path)
+    let file = Descriptor(adopting: Int32(raw), name: path)
+    switch try file.status().kind {
+    case .file: return file
+    case .directory: throw SystemError(.open, path, number: EISDIR)
+    default: throw SystemError(.open, path, number: ESPIPE)
+    }
   }
 
   /// Makes a file without a name, in memory, that goes when it is closed.

@@ -44,6 +44,15 @@ public struct ExtendedAttributes: Sendable {
     }
   }
 
+  /// All attributes that can be listed, with their values; one that goes meanwhile is not among them.
+  public func all() throws(SystemError) -> [(name: ByteString, value: [UInt8])] {
+    var found: [(name: ByteString, value: [UInt8])] = []
+    for name in try names() {
+      if let value = try value(of: name) { found.append((name, value)) }
+    }
+    return found
+  }
+
   /// Sets an attribute.
   public func set(_ key: ByteString, to value: [UInt8]) throws(SystemError) {
     _ = try SystemError.check(.setAttributes, name) {

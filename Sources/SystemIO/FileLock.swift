@@ -1,4 +1,5 @@
 internal import CLinux
+internal import Glibc
 
 /// A lock between programs (`flock(2)`), held as long as this value lives.
 ///
@@ -23,7 +24,29 @@ public struct FileLock: ~Copyable, Sendable {
     _ = try SystemError.check(.lock, file.name) {
       cl_lock(raw, exclusive ? 1 : 0, waiting ? 1 : 0)
     }
+    if exclusive { Self.sign(raw) }
     self.file = file
+  }
+
+  /// Notes in the file who has the lock and since when, for those who find it taken. It binds nobody, and
+  /// a disk that is full is no reason to do without the lock.
+  private static func sign(_ raw: Int32) {
+    let text = Array("\(getpid()) \(Host.now().seconds)\n".utf8)
+    let written = unsafe text.withUnsafeBytes {
+      unsafe cl_pwrite(raw, $0.baseAddress, $0.count, 0)
+    }
+    _ = cl_truncate(raw, Int64(max(0, written)))
+  }
+
+  /// Who noted in the file of a lock that it took it, where that can be read.
+  public static func holder(of name: ByteString, in folder: borrowing Folder) -> LockHolder? {
+    guard let bytes = try? folder.file(name).readAll(limit: 64) else { return nil }
+    let words = bytes.prefix { $0 != UInt8(ascii: "\n") }.split(separator: UInt8(ascii: " "))
+      .map { String(decoding: $0, as: UTF8.self) }
+    guard words.count == 2, let process = Int32(words[0]), process > 0,
+      let seconds = Int64(words[1]), (0..<(1 << 40)).contains(seconds)
+    else { return nil }
+    return LockHolder(process: process, since: Timestamp(seconds: seconds))
   }
 
   /// Gives the lock back itself: a program that another thread is just starting still has a copy of
@@ -44,4 +67,12 @@ public struct FileLock: ~Copyable, Sendable {
       throw error
     }
   }
+}
+
+/// The process that has a lock, as it noted itself.
+public struct LockHolder: Sendable, Hashable {
+  /// The number of the process, on the machine or in the container where it runs.
+  public let process: Int32
+  /// When it took the lock.
+  public let since: Timestamp
 }

@@ -122,6 +122,27 @@ public enum Host {
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
   }
 
+  /// Where the volume is mounted that a path lies on, or the path itself where that cannot be found out.
+  public static func mountPoint(of path: ByteString) -> ByteString {
+    guard var point = try? realPath(path), var status = try? Folder.open(path: point).status() else {
+      return path
+    }
+    while point != "/", !status.isMountPoint {
+      let above = parent(of: point)
+      // Kernels before 5.8 do not tell where something is mounted.
+      guard let next = try? Folder.open(path: above).status(),
+        next.identity.device == status.identity.device
+      else { return point }
+      (point, status) = (above, next)
+    }
+    return point
+  }
+
+  private static func parent(of path: ByteString) -> ByteString {
+    let end = path.bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0
+    return end == 0 ? "/" : ByteString(Array(path.bytes[..<end]))
+  }
+
   /// The path as it is where no part of it is a link, so that messages name what the user wrote; else
   /// with its links resolved.
   public static func linkFree(_ path: ByteString) -> ByteString {
@@ -139,9 +160,20 @@ public enum Host {
     return resolved(parent.isEmpty ? "." : parent).appending(name)
   }
 
-  /// The absolute path of the program that is running.
+  /// The absolute path of the program that is running: as it was called, by itself or found in `PATH`, so
+  /// that a link to the version in use stays a link; with links resolved where that leads elsewhere.
   public static func programPath() throws(SystemError) -> ByteString {
-    try realPath("/proc/self/exe")
+    let running = try realPath("/proc/self/exe")
+    guard let first = unsafe CommandLine.unsafeArgv[0] else { return running }
+    let bytes = unsafe UnsafeBufferPointer(start: first, count: strlen(first))
+    let called = unsafe ByteString(bytes.map { UInt8(bitPattern: $0) })
+    let candidates =
+      called.bytes.contains(UInt8(ascii: "/"))
+      ? [called.isAbsolute ? called : workingFolder()?.appending(called)]
+      : (environment("PATH")?.bytes ?? []).split(separator: UInt8(ascii: ":"))
+        .map { ByteString($0).appending(called) }
+    let isRunning = { (path: ByteString) in path.isAbsolute && (try? realPath(path)) == running }
+    return candidates.compactMap { $0 }.first(where: isRunning) ?? running
   }
 
   /// Random bytes from the kernel.

@@ -6,12 +6,16 @@ extension SystemError: CustomStringConvertible {
 
   /// Why the call failed, in plain words.
   public var reason: String {
-    isDistrust
+    if isTaken { return "it belongs to another user, as after a run by root" }
+    return isDistrust
       ? "it belongs to another user, or others may write to it" : Self.reason(of: number)
   }
 
   /// What to do about it, where there is something to say.
   public var hint: String? {
+    if isTaken {
+      return "give it to the device's owner: sudo chown -R --reference='\(path.parent)' '\(path)'"
+    }
     if isDistrust {
       return "run as the user who owns it; if it came with a copy of the device, remove it"
     }
@@ -23,6 +27,7 @@ extension SystemError: CustomStringConvertible {
     case EMFILE, ENFILE: "raise the limit of open files (ulimit -n)"
     case EIO: "the device may be failing: check the system's log"
     case ENOENT: "check the spelling of the path"
+    case ESPIPE: "name a regular file, or save what the pipe gives to one first"
     default: nil
     }
   }
@@ -58,6 +63,13 @@ extension SystemError: CustomStringConvertible {
   public static func untrusted(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EPERM)
   }
+
+  /// The program's own folder on a device is closed to the device's owner.
+  public static func taken(_ path: ByteString) -> SystemError {
+    SystemError(.trust, path, number: EACCES)
+  }
+
+  private var isTaken: Bool { operation == .trust && number == EACCES }
 
   private var isDistrust: Bool { operation == .trust && number == EPERM }
 
@@ -98,6 +110,7 @@ extension SystemError: CustomStringConvertible {
     case EEXIST: "it exists already"
     case ENOTDIR: "not a folder"
     case EISDIR: "it is a folder"
+    case ESPIPE: "it is a pipe, a socket or a device, not a file"
     case ENOTEMPTY: "the folder is not empty"
     case ENOSPC: "no space or no inode left on the volume"
     case EDQUOT: "the disk quota is used up"

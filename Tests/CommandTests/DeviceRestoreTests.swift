@@ -32,6 +32,30 @@ import Testing
     #expect(again["saved"] is NSNull)
   }
 
+  /// A directory that comes back empty is as it was: what an app hid from others stays hidden.
+  @Test(arguments: ["latest --in-place", "latest --to-device other"])
+  func whatComesBackEmptyHasItsOwnMetadata(words: String) throws {
+    let rig = try DeviceRestoreRig()
+    try rig.makeEmptyDevice("other")
+    let data: ByteString = "apps/org.example.notebook/data"
+    let caches = try Folder.open(
+      path: rig.place(data, of: "device").appending("Library/Caches"))
+    try caches.setPermissions(0o2751)
+    try caches.attributes.set("user.hidden", to: [1, 0, 2])
+    try caches.setModified(Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
+    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
+    let device = words.contains("other") ? "other" : "device"
+    if device == "device" { try rig.removeContainers(of: "device") }
+    _ = try rig.restore(words)
+    let restored = try Folder.open(
+      path: rig.place(data, of: device).appending("Library/Caches"))
+    let status = try restored.status()
+    #expect(status.permissions == 0o2751)
+    #expect(status.modified == Timestamp(seconds: 1_000_000_000, nanoseconds: 7))
+    #expect(try restored.attributes.value(of: "user.hidden") == [1, 0, 2])
+    #expect(try restored.names().isEmpty)
+  }
+
   @Test func byThePolicyOfThePlatformItIsTheSourceLessWhatIsNeverBackedUp() throws {
     let rig = try DeviceRestoreRig()
     try rig.removeContainers(of: "device")
@@ -129,7 +153,7 @@ extension DeviceRestoreRig {
     return found ?? harbor(on: device).appending(container)
   }
 
-  /// Adds to an expected tree the folders that come back empty, as the restored device has them: the
+  /// Adds to an expected tree the folders that come back empty, as they were on the device: the
   /// topmost that are left out and whose `restore` says so. Gives their logical paths.
   func addEmptyFolders(
     _ entries: [ClassifiedEntry], _ tree: ExpectedTree, to expected: ByteString
@@ -140,14 +164,9 @@ extension DeviceRestoreRig {
       guard tree.stored[entry.path] == nil, let parent = tree.stored[above] else { continue }
       let folder = try Folder.open(path: expected.appending(above))
       let made = try folder.makeFolder(entry.path.lastComponent ?? "")
-      let container = try #require(
-        try cli.containers(of: "original").first { entry.path.isWithin($0.path) }?.path)
-      let inner = ByteString(entry.path.bytes.dropFirst(container.count + 1))
-      let actual = try Folder.open(path: restored(container, on: "device").appending(inner))
-        .status()
-      #expect(actual.permissions == (try Folder.open(path: parent.realPath).status().permissions))
-      try made.setPermissions(actual.permissions)
-      try made.setModified(actual.modified)
+      let original = try Folder.open(path: entry.realPath).status()
+      try made.setPermissions(original.permissions)
+      try made.setModified(original.modified)
       try folder.setModified(try Folder.open(path: parent.realPath).status().modified)
       added.append("\(entry.path)")
     }

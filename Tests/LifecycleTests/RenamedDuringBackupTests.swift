@@ -50,6 +50,43 @@ import Testing
     #expect(try rig.text("back/archive/project/7") == "file 7")
   }
 
+  /// A file with two names: the one that it is read by is gone, and so is the directory of the other, of
+  /// which all else was dealt with before; the directory above is still in hand.
+  @Test func aHardLinkWhoseDirectoryWasRenamedIsStoredUnderItsNewName() throws {
+    let (first, later) = try unorderedPair()
+    let parent = ByteString("tree").appending(later)
+    try rig.folder.write("one", at: parent.appending("c/d"))
+    try rig.folder.write("held", at: parent.appending("held"))
+    let above = try Folder.open(path: rig.folder.path(parent))
+    let near = try tree().folder(first)
+    try near.createHardLink("a", to: "d", in: above.folder("c"))
+    _ = try rig.backup(keeping: "cache")
+    try rig.folder.write("two!", at: parent.appending("c/d"))
+    try rig.folder.write("held as well", at: parent.appending("held"))
+    let scan = try rig.scan()
+    try near.remove("a")
+    try above.rename("c", to: "moved", in: above)
+    var request = rig.request(keeping: "cache")
+    request.workers = 1
+    let report = try BackupOperation(BackupPlan.make(scan), to: rig.repository, request).run()
+    #expect(report.isComplete, "\(report.unreadable)")
+    _ = try rig.restore(report)
+    let restored = ByteString("back").appending(later)
+    #expect(try rig.text(restored.appending("moved/d")) == "two!")
+    #expect(try rig.names(restored).sorted() == ["held", "moved"])
+    #expect(try rig.names(ByteString("back").appending(first)).isEmpty)
+  }
+
+  /// Two directories of which the scan finds that one first which is read later, by its name.
+  private func unorderedPair() throws -> (first: ByteString, later: ByteString) {
+    let names = (0..<12).map { ByteString("directory \($0)") }
+    for name in names { _ = try tree().makeFolder(name) }
+    let scan = try #require(try rig.scan().containers.first)
+    let found = scan.entries.indices.map { scan.path($0) }.filter(names.contains)
+    let place = try #require(found.indices.dropLast().first { found[$0] > found[$0 + 1] })
+    return (found[place], found[place + 1])
+  }
+
   @Test func aDeletedFolderIsOnlyNoted() throws {
     let scan = try rig.scan()
     try tree().removeTree("project")

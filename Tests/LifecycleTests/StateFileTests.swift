@@ -1,5 +1,6 @@
 import ArchiveStore
 import Codecs
+import Glibc
 import PolicyEngine
 import SystemIO
 import TestSupport
@@ -251,6 +252,9 @@ import Testing
     let error = #expect(throws: LifecycleError.self) { try rig.open() }
     #expect(error?.kind == .busy)
     #expect(error?.description.contains("another backup of the same source") == true)
+    // It says who it is.
+    let words = error?.description ?? ""
+    #expect(words.contains("going on (process \(getpid()), since 20"), "\(words)")
     let other = StateKey(repository: rig.key.repository, source: Blake2b.hash([5]))
     #expect(try rig.open(key: other).remarks.isEmpty)
     withExtendedLifetime(state) {}

@@ -20,6 +20,16 @@ struct JSONFields {
     json[name] == nil ? value : try string(name)
   }
 
+  /// A directory's entry in base64, with inline attributes only.
+  func directoryIfPresent(_ name: String) throws(StoreError) -> TreeEntry? {
+    guard json[name] != nil else { return nil }
+    guard let bytes = Base64.decode(try string(name).utf8),
+      let entry = try? TreeEntry(encoded: bytes), case .directory = entry.node,
+      entry.attributes.allSatisfy({ if case .inline = $0.value { true } else { false } })
+    else { throw fault(name, "a directory's entry") }
+    return entry
+  }
+
   /// An integer from 0 on.
   func count(_ name: String) throws(StoreError) -> UInt64 {
     guard let value = json[name]?.integer, value >= 0 else { throw fault(name, "a count") }

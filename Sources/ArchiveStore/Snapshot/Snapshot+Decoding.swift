@@ -104,7 +104,8 @@ extension Snapshot {
     leftOut = try fields.elements("left_out") { field throws(StoreError) in
       LeftOut(
         path: try field.path("path"), rule: try field.string("rule"),
-        files: try field.count("files"), bytes: try field.count("bytes"))
+        files: try field.count("files"), bytes: try field.count("bytes"),
+        directory: try field.directoryIfPresent("directory"))
     }
     unreadable = try fields.elements("unreadable") { field throws(StoreError) in
       try PathNote(field)

@@ -154,12 +154,14 @@ extension NameRecord {
 
 extension LeftOut {
   fileprivate var json: JSON {
-    .pathObject(
-      path,
-      [
-        JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),
-        JSON.Member("bytes", .count(bytes)),
-      ])
+    var members = [
+      JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),
+      JSON.Member("bytes", .count(bytes)),
+    ]
+    if let entry = try? directory?.encoded() {
+      members.append(JSON.Member("directory", .string(Base64.encode(entry))))
+    }
+    return .pathObject(path, members)
   }
 }
 

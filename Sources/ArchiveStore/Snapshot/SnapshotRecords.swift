@@ -208,17 +208,23 @@ public struct LeftOut: Hashable, Sendable {
   public var rule: String
   public var files: UInt64
   public var bytes: UInt64
+  /// The directory itself, where a restore makes it anew, empty: its mode, owner, times, attributes and
+  /// flags. Its tree means nothing, and attributes are inline.
+  public var directory: TreeEntry?
 
   /// Stands in the place of a rule where a record is of all in its path that is not named, as there is
   /// too much of it. No rule is called so.
   public static let unnamed = "too many to name"
 
   /// Makes a record.
-  public init(path: ByteString, rule: String, files: UInt64, bytes: UInt64) {
+  public init(
+    path: ByteString, rule: String, files: UInt64, bytes: UInt64, directory: TreeEntry? = nil
+  ) {
     self.path = path
     self.rule = rule
     self.files = files
     self.bytes = bytes
+    self.directory = directory
   }
 }
 

@@ -110,7 +110,7 @@ public struct Attribute: Hashable, Sendable {
   }
 
   /// Longer values are blobs.
-  static let inlineLimit = 512
+  public static let inlineLimit = 512
 }
 
 /// A field of an entry with a key from 128 on.

@@ -226,9 +226,7 @@ extension BackupWorker {
     var metadata = StoredMetadata()
     var attributes: [(name: ByteString, value: [UInt8])] = []
     do throws(SystemError) {
-      for name in try source.names() where name != Self.hostLabel {
-        if let value = try source.value(of: name) { attributes.append((name, value)) }
-      }
+      attributes = try source.all().filter { $0.name != Self.hostLabel }
     } catch {
       metadata.isWhole = false
       run.note { $0.missPart(path, error) }
@@ -246,7 +244,7 @@ extension BackupWorker {
   }
 
   /// The label of this host's security policy, which means nothing on another.
-  private static let hostLabel: ByteString = "security.selinux"
+  static let hostLabel: ByteString = "security.selinux"
 }
 
 extension FileHints {

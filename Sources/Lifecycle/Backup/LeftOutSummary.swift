@@ -1,4 +1,5 @@
 internal import ArchiveStore
+internal import Codecs
 internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
@@ -19,7 +20,9 @@ enum LeftOutSummary {
       if scan.entries[index].status.kind == .directory {
         let (path, sum) = (scan.logicalPath(index), sums[index])
         found.append(
-          LeftOut(path: path, rule: rule, files: UInt64(sum.files), bytes: sum.bytes))
+          LeftOut(
+            path: path, rule: rule, files: UInt64(sum.files), bytes: sum.bytes,
+            directory: directory(index, scan)))
       } else {
         files[rule, default: EntryTotals()].add(sums[index])
       }
@@ -30,6 +33,27 @@ enum LeftOutSummary {
           path: scan.container.logicalPrefix, rule: rule, files: UInt64(sum.files),
           bytes: sum.bytes)
       }
+  }
+
+  /// A directory that comes back empty, as it is; what cannot be read of its attributes, or is too long
+  /// to stand in a snapshot, it comes back without.
+  private static func directory(_ index: Int, _ scan: ContainerScan) -> TreeEntry? {
+    let entry = scan.entries[index]
+    guard entry.verdicts.keep.restore == .recreateEmpty, index > 0 else { return nil }
+    var attributes: [Attribute] = []
+    var flags: UInt32 = 0
+    // By handles from the container on: no link is followed.
+    let root = scan.container.absolutePath
+    let ladder = try? PathLadder(root: Folder.open(path: root))
+    try? ladder?.withFolder(scan.path(index).components) { folder throws(SystemError) in
+      attributes = try folder.attributes.all().filter {
+        $0.name != BackupWorker.hostLabel && $0.value.count <= Attribute.inlineLimit
+      }.map { Attribute(name: $0.name, value: .inline($0.value)) }
+      flags = try folder.flags() ?? 0
+    }
+    return TreeEntry(
+      name: scan.name(index), node: .directory(TreeReference(Blake2b.hash([]))),
+      status: entry.status, attributes: attributes, flags: flags)
   }
 
   private static func isTopmost(_ index: Int, _ scan: ContainerScan) -> Bool {

@@ -21,6 +21,8 @@ final class TreeAssembly: Sendable {
     var roots: [Int32: Root] = [:]
     /// Records of folders that are complete, until the folder above is.
     var records: [EntryID: RecordPlace] = [:]
+    /// Folders that are left out.
+    var missed: Set<EntryID> = []
   }
 
   /// A container's root with its tree.
@@ -69,6 +71,9 @@ final class TreeAssembly: Sendable {
   /// Leaves a folder out: it could not be entered.
   func miss(_ folder: EntryID) throws {
     guard folder.index > 0 else { return }
+    // From here on it has its result: what still comes of it, as of a hard link that was to be read in it
+    // for others, must not complete it a second time.
+    state.withLock { _ = $0.missed.insert(folder) }
     var results = UnitResults()
     results.miss(Int(folder.index))
     try deliver(results, to: parent(of: folder), isVisit: false)
@@ -84,7 +89,7 @@ final class TreeAssembly: Sendable {
     return EntryID(Int(folder.container), Int(scan.entries[Int(folder.index)].parent))
   }
 
-  /// Adds results; gives the folder when it is complete.
+  /// Adds results; gives the folder when it is complete and not left out.
   private func take(
     _ results: borrowing UnitResults, _ folder: EntryID, _ isVisit: Bool
   ) throws -> OpenFolder? {
@@ -98,7 +103,7 @@ final class TreeAssembly: Sendable {
           awaiting: tree.awaited(index, known[container]))
       open.take(results, isVisit: isVisit)
       if open.hasSurplus { throw LifecycleError.uncertain(tree.scan.logicalPath(index)) }
-      if open.isComplete { return open }
+      if open.isComplete { return state.missed.contains(folder) ? nil : open }
       state.open[folder] = open
       return nil
     }

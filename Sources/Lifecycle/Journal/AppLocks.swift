@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
@@ -17,16 +18,26 @@ final class AppLocks {
   init(_ subjects: [ByteString], root: ByteString) throws(LifecycleError) {
     var held: [Held] = []
     var subject: ByteString = ""
+    var holder: LockHolder?
     do throws(SystemError) {
       let folder = try ControlFolder.make(ControlFolder.locks, root: root)
       for next in Set(subjects).sorted() {
         subject = next
-        held.append(Held(try FileLock(Self.name(of: next), in: folder)))
+        let name = Self.name(of: next)
+        do throws(SystemError) {
+          held.append(Held(try FileLock(name, in: folder)))
+          try ControlOwner.give(name, in: folder)
+        } catch {
+          holder = FileLock.holder(of: name, in: folder)
+          throw error
+        }
       }
     } catch {
       guard error.isBusy else { throw LifecycleError(error) }
       throw LifecycleError(
-        .busy, "cannot change '\(subject)' of '\(root)': another operation on it is going on",
+        .busy,
+        "cannot change '\(subject)' of '\(root)': another operation on it is going on"
+          + (holder?.words ?? ""),
         hint: "try again when it has ended")
     }
     self.held = held
@@ -46,6 +57,11 @@ final class AppLocks {
     hash.update(Array(subject.bytes))
     return ByteString(hash.finish().hex)
   }
+}
+
+extension LockHolder {
+  /// Who it is, to follow what a message says is going on.
+  var words: String { " (process \(process), since \(since.rfc3339))" }
 }
 
 extension ByteString {

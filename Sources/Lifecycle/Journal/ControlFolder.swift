@@ -18,6 +18,7 @@ enum ControlFolder {
     let device = try Folder.open(resolved: root)
     let own = try device.makeFolder(OwnNames.folder, permissions: 0o700)
     let folder = try own.makeFolder(name, permissions: 0o700)
+    try ControlOwner.give(path(name, root: root))
     try own.sync()
     try device.sync()
     return folder
@@ -30,7 +31,7 @@ enum ControlFolder {
     do throws(SystemError) {
       let device = try Folder.open(resolved: root)
       let owner = try device.status().user
-      let own = try device.folder(OwnNames.folder)
+      let own = try openOwn(in: device, of: owner)
       try ControlTrust.require(own.status(), at: own.path, deviceOwner: owner)
       let folder = try own.folder(name)
       try ControlTrust.require(folder.status(), at: folder.path, deviceOwner: owner)
@@ -38,6 +39,21 @@ enum ControlFolder {
     } catch {
       if error.isMissing { return nil }
       throw error
+    }
+  }
+
+  /// Opens `.sandboxctl` itself.
+  ///
+  /// - Throws: `taken` where it is closed to this user, whose device it is.
+  private static func openOwn(
+    in device: borrowing Folder, of owner: UInt32
+  ) throws(SystemError) -> Folder {
+    do throws(SystemError) {
+      return try device.folder(OwnNames.folder)
+    } catch {
+      let status = error.isRefused ? try? device.status(OwnNames.folder) : nil
+      guard let status, status.user != owner else { throw error }
+      throw SystemError.taken(device.path.appending(OwnNames.folder))
     }
   }
 

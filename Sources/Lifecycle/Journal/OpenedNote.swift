@@ -31,6 +31,7 @@ struct OpenedNote: Sendable {
     ])
     let folder = try ControlFolder.make(ControlFolder.journal, root: root)
     try AtomicFile.write(json.compactBytes, as: name, in: folder, permissions: 0o600)
+    try ControlOwner.give(name, in: folder)
   }
 
   /// Removes the note of a folder whose mode is as it was.

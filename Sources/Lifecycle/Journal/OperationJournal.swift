@@ -124,5 +124,6 @@ final class OperationJournal {
       throw SystemError.tooLarge(folder.path.appending(file(record.id)))
     }
     try AtomicFile.write(bytes, as: file(record.id), in: folder, permissions: 0o600)
+    try ControlOwner.give(file(record.id), in: folder)
   }
 }

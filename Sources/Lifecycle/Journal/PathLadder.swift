@@ -8,7 +8,8 @@ final class PathLadder {
 
   init(root: consuming Folder) { ladder = FolderLadder(root: root) }
 
-  /// Calls `body` with the folder at a path, made where it is missing with `making`, for its user alone.
+  /// Calls `body` with the folder at a path, made where it is missing with `making`, for the
+  /// owner of the one above alone.
   func withFolder<Result: ~Copyable>(
     _ path: [ByteString], making: Bool = false,
     _ body: (borrowing Folder) throws(SystemError) -> Result
@@ -23,6 +24,7 @@ final class PathLadder {
         guard making, error.isAbsent else { throw error }
         try ladder.withFolder { folder throws(SystemError) in
           try folder.createFolder(name, permissions: 0o700)
+          try ControlOwner.give(name, in: folder)
         }
         try ladder.descend(name)
       }

@@ -24,6 +24,7 @@ struct AsideFolder: ~Copyable {
     guard try made.status().identity.device == root.status().identity.device else {
       throw SystemError.replaced(made.path)
     }
+    try ControlOwner.give(made.path)
     folder = made
   }
 

@@ -9,33 +9,54 @@ extension RestorePlanner {
   mutating func addMade(in folder: Int, _ frame: RestoreFrame) {
     guard let rules = judge.rules, frame.isInside, plan.request.classes.isEmpty else { return }
     let path = plan.tree.path(folder, from: plan.place.shownDepth)
-    for name in rules.emptied[path] ?? [] { addMade(name, in: folder, nil) }
+    for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: folder) }
     if path.isEmpty {
       for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
-        addMade(name, in: folder, bytes)
+        addGenerated(name, in: folder, bytes)
       }
     }
   }
 
-  /// Adds an empty folder, or a file that is written anew, as its folder's owner has it; what is
-  /// there stays.
-  private mutating func addMade(_ name: ByteString, in folder: Int, _ bytes: [UInt8]?) {
-    folders[folders.count - 1].unseen?.remove(name)
-    let above = plan.tree.entries[folder]
-    if above.isMerged, let present = try? statusOfPresent(name, in: folder) {
-      return present == .directory || bytes != nil
-        ? () : plan.blocked.append(PathRemark(path: name, remark: "no folder stands there"))
+  /// Adds a directory that comes back empty, as it was, or as the one above where that is not known;
+  /// what is there stays.
+  private mutating func addEmptied(_ directory: EmptiedDirectory, in folder: Int) {
+    let name = directory.name
+    if let present = present(name, in: folder) {
+      if present == .directory { return }
+      return plan.blocked.append(PathRemark(path: name, remark: "no folder stands there"))
     }
-    let node: Node =
-      bytes == nil
-      ? .directory(TreeReference(plan.snapshot.snapshot.tree.digest)) : .file(Content.empty)
+    let above = plan.tree.entries[folder]
+    let entry =
+      directory.entry?.named(name)
+      ?? TreeEntry(
+        name: name, node: .directory(TreeReference(plan.snapshot.snapshot.tree.digest)),
+        permissions: above.permissions & 0o777, owner: above.owner, group: above.group,
+        modified: Host.now())
+    _ = addMade(entry, in: folder)
+  }
+
+  /// Adds a file that is written anew, as its directory's owner has it; what is there stays.
+  private mutating func addGenerated(_ name: ByteString, in folder: Int, _ bytes: [UInt8]) {
+    if present(name, in: folder) != nil { return }
+    let above = plan.tree.entries[folder]
     let entry = TreeEntry(
-      name: name, node: node, permissions: bytes == nil ? above.permissions & 0o777 : 0o644,
-      owner: above.owner, group: above.group, modified: Host.now())
-    let number = plan.tree.append(entry, named: name, parent: folder, action: .create)
-    if let bytes { plan.tree.generate(number, bytes) }
+      name: name, node: .file(Content.empty), permissions: 0o644, owner: above.owner,
+      group: above.group, modified: Host.now())
+    plan.tree.generate(addMade(entry, in: folder), bytes)
+  }
+
+  private mutating func addMade(_ entry: TreeEntry, in folder: Int) -> Int {
+    let number = plan.tree.append(entry, named: entry.name, parent: folder, action: .create)
     count(number)
     folders[folders.count - 1].hasContent = true
+    return number
+  }
+
+  /// What stands where something is to be made; it is not one that the snapshot lacks.
+  private mutating func present(_ name: ByteString, in folder: Int) -> FileKind? {
+    folders[folders.count - 1].unseen?.remove(name)
+    guard plan.tree.entries[folder].isMerged else { return nil }
+    return (try? statusOfPresent(name, in: folder)) ?? nil
   }
 
   private mutating func statusOfPresent(

@@ -13,8 +13,8 @@ struct RestoreRules: Sendable {
   var group: String?
   /// The part that is asked for, by its path in the container; empty for all of it.
   var selection: ByteString = ""
-  /// Folders that the snapshot left out and that come back empty, by the folder that they are in.
-  var emptied: [ByteString: [ByteString]] = [:]
+  /// Directories that the snapshot left out and that come back empty, by the directory that they are in.
+  var emptied: [ByteString: [EmptiedDirectory]] = [:]
   /// Files that the layout writes anew at the root of a container that is made.
   var generated: [ByteString: [UInt8]] = [:]
   var anchors = LinkAnchors()
@@ -39,6 +39,13 @@ struct RestoreRules: Sendable {
   func isSelected(_ path: ByteString) -> Bool {
     !selection.isEmpty && !keepsNoOther && path == selection
   }
+}
+
+/// A directory that comes back empty.
+struct EmptiedDirectory: Sendable {
+  let name: ByteString
+  /// How it was; nil in snapshots that do not tell.
+  let entry: TreeEntry?
 }
 
 /// What a restore does with an entry of the snapshot, as the request and the policy say.

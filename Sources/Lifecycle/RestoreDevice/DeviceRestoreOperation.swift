@@ -120,6 +120,7 @@ public struct DeviceRestoreOperation {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
         _ = try Folder.make(resolved: harbor, permissions: 0o700)
+        try ControlOwner.give(harbor)
       } catch { throw LifecycleError(error) }
     }
     let report = try RestoreOperation(

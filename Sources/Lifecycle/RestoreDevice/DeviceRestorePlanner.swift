@@ -276,9 +276,10 @@ struct DeviceRestorePlanner {
   /// The folders that the snapshot left out and the policy has come back empty, by their folder.
   private func emptied(
     in container: ByteString, _ rules: RestoreRules
-  ) -> [ByteString: [ByteString]] {
+  ) -> [ByteString: [EmptiedDirectory]] {
     var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
-    var found: [ByteString: [ByteString]] = [:]
+    var found: [ByteString: [EmptiedDirectory]] = [:]
+    var seen: Set<ByteString> = []
     for left in snapshot.leftOut where left.path.isWithin(container) && left.path != container {
       let inner = left.path.components.dropFirst(container.components.count)
       let query = EntryQuery(
@@ -289,7 +290,8 @@ struct DeviceRestorePlanner {
       }
       let above = ByteString(
         inner.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-      if found[above]?.contains(name) != true { found[above, default: []].append(name) }
+      guard seen.insert(left.path).inserted else { continue }
+      found[above, default: []].append(EmptiedDirectory(name: name, entry: left.directory))
     }
     return found
   }

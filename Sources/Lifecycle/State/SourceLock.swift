@@ -43,7 +43,7 @@ public final class SourceLock: Sendable {
       } catch {
         guard error.isBusy else { return nil }
         if isStopping() { throw .interrupted }
-        if Host.monotonicSeconds() >= deadline { throw .anotherRun(error) }
+        if Host.monotonicSeconds() >= deadline { throw .anotherRun(error, key, cache) }
       }
       hasWaited = true
       Host.pause(seconds: interval)

@@ -33,7 +33,7 @@ extension SourceState {
       let place = try StatePlace(key, in: cache, under: lock)
       return SourceState(StateOpening(place, key, program))
     } catch {
-      if error.isBusy { throw .anotherRun(error) }
+      if error.isBusy { throw .anotherRun(error, key, cache) }
       return .absent(key, program, error.description)
     }
   }
@@ -51,9 +51,16 @@ extension SourceState {
 }
 
 extension LifecycleError {
-  static func anotherRun(_ error: SystemError) -> LifecycleError {
-    LifecycleError(
-      .busy, "cannot back up: another backup of the same source is going on (\(error.path))",
+  static func anotherRun(
+    _ error: SystemError, _ key: StateKey, _ cache: ByteString
+  ) -> LifecycleError {
+    let folder = try? Folder.open(path: key.folder(in: cache))
+    var holder: LockHolder?
+    if let folder { holder = FileLock.holder(of: key.lock, in: folder) }
+    return LifecycleError(
+      .busy,
+      "cannot back up: another backup of the same source is going on"
+        + (holder?.words ?? " (\(error.path))"),
       hint: "wait until it has ended, or let it be waited for with '--lock-wait 10m'")
   }
 }

@@ -24,8 +24,9 @@ final class StatePlace: Sendable {
 
   /// The time by the clock of the file system that the files are on.
   func time(_ key: StateKey) throws(SystemError) -> Timestamp {
+    // The lock's own note is not to be overwritten: it stands at the beginning.
     let file = try folder.openOrCreate(key.lock, permissions: 0o600)
-    try file.write([0], at: 0)
+    try file.write([UInt8(ascii: "\n")], at: 31)
     return try file.status().modified
   }
 

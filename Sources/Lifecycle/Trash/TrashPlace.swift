@@ -32,11 +32,14 @@ final class TrashPlace {
     place = place.appending(ByteString(record.id))
     if !isNear, !note.elsewhere.contains(place) { note.elsewhere.append(place) }
     // The note is there before anything that it tells of.
+    try ControlOwner.give(own.path)
     try AtomicFile.write(note.bytes, as: TrashNote.file, in: own, permissions: 0o600)
+    try ControlOwner.give(TrashNote.file, in: own)
     try trash.sync()
     path = place.appending(container)
     self.note = OpenedNote(record.id, root: root)
     ladder = PathLadder(root: try Folder.make(resolved: path, permissions: 0o700))
+    try ControlOwner.give(path)
   }
 
   /// The folder, next to the containers' own, for what came and had to go again when an operation was

@@ -82,7 +82,8 @@ extension AppExchange {
     for drop in planned.drops {
       let trash = try trash(for: planned.path, from: place)
       if drop.leavesEmptyFolder {
-        try stageEmpty(drop, plan.scan.containers[scanned].entries[drop.entry].status, in: staged)
+        let status = plan.scan.containers[scanned].entries[drop.entry].status
+        try stageEmpty(drop, status, from: from, in: staged)
       }
       add(
         JournalStep(
@@ -126,12 +127,21 @@ extension AppExchange {
     }
   }
 
+  /// Makes a directory that takes the place of one that goes, with its owner, mode and attributes.
   private func stageEmpty(
-    _ drop: PlannedDrop, _ status: FileStatus, in staged: borrowing Folder
+    _ drop: PlannedDrop, _ status: FileStatus, from container: ByteString,
+    in staged: borrowing Folder
   ) throws(SystemError) {
+    // Those that cannot be read go with the directory, which is in the trash.
+    let old = PathLadder(root: try Folder.open(resolved: container))
+    let attributes = try? old.withFolder(drop.inner.components) { folder throws(SystemError) in
+      try folder.attributes.all()
+    }
     let ladder = PathLadder(root: try staged.duplicate())
     try ladder.withFolder(drop.inner.components, making: true) { folder throws(SystemError) in
       try? folder.setOwner(user: status.user, group: status.group)
+      // Those of the system and the kernel are not everybody's to set.
+      for (name, value) in attributes ?? [] { try? folder.attributes.set(name, to: value) }
       try folder.setPermissions(status.permissions)
     }
   }

@@ -64,7 +64,7 @@ extension PurgeUnit {
 extension PurgeVolume {
   fileprivate func json() -> JSON {
     var members =
-      JSON.path(path) + [
+      JSON.path(path) + JSON.path(Host.mountPoint(of: path), named: "mount_point") + [
         JSON.Member("total", .integer(Int64(clamping: space.total))),
         JSON.Member("free", .integer(Int64(clamping: space.available))),
         JSON.Member("pressure", pressure.map { .string($0.rawValue) } ?? .null),
@@ -115,7 +115,7 @@ extension PurgeReport {
 extension PurgeReport.Volume {
   fileprivate func json(next: PurgeVolume.LevelGain?) -> JSON {
     .object(
-      JSON.path(path) + [
+      JSON.path(path) + JSON.path(Host.mountPoint(of: path), named: "mount_point") + [
         JSON.Member("freed", .integer(Int64(clamping: freed))),
         JSON.Member("units", .integer(Int64(units))), JSON.Member("files", .integer(Int64(files))),
         JSON.Member("goal", goal.map { .integer(Int64(clamping: $0)) } ?? .null),

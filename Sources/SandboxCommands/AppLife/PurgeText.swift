@@ -47,7 +47,7 @@ struct PurgeText {
   private func head(_ volume: PurgeVolume) -> String {
     let share = volume.space.total == 0 ? 0 : volume.space.available * 100 / volume.space.total
     let pressure = volume.pressure.map { "under pressure: \($0.rawValue)" } ?? "no pressure"
-    return "\(Paths.text(volume.path)): \(Sizes.text(volume.space.available)) of "
+    return "\(Paths.volume(of: volume.path)): \(Sizes.text(volume.space.available)) of "
       + "\(Sizes.text(volume.space.total)) free (\(share) %), \(pressure)"
   }
 
@@ -81,7 +81,7 @@ struct PurgeText {
       for volume in report.volumes {
         let after = volume.after.map { ", \(Sizes.text($0)) free now" } ?? ""
         try console.result(
-          "\(Paths.text(volume.path)): freed \(Sizes.text(volume.freed)) in "
+          "\(Paths.volume(of: volume.path)): freed \(Sizes.text(volume.freed)) in "
             + "\(Sizes.count(volume.files, "file"))\(after)")
       }
     }
@@ -109,7 +109,7 @@ struct PurgeText {
           + "('--level \(gain.level.rawValue)')"
       }
       console.warning(
-        "\(Paths.text(volume.path)): \(Sizes.text(missing)) are missing to the goal"
+        "\(Paths.volume(of: volume.path)): \(Sizes.text(missing)) are missing to the goal"
           + (next ?? "; no level would give more"))
     }
   }

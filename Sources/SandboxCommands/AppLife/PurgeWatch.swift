@@ -133,7 +133,7 @@ extension PurgeReport {
     var parts = zip(volumes, plan.volumes).filter { $1.term != nil }.map { volume, _ in
       let after = volume.after.map { ", \(Sizes.text($0)) free" } ?? ""
       let missing = volume.missing > 0 ? ", \(Sizes.text(volume.missing)) missing" : ""
-      return "\(Paths.text(volume.path)): freed \(Sizes.text(volume.freed)) in "
+      return "\(Paths.volume(of: volume.path)): freed \(Sizes.text(volume.freed)) in "
         + "\(Sizes.count(volume.files, "file"))\(after)\(missing)"
     }
     let running = Set((running + plan.runningParties).map(\.path)).count

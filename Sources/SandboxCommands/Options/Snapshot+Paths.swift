@@ -4,14 +4,24 @@ internal import SandboxModel
 internal import SystemIO
 
 extension Snapshot {
-  /// The logical path that a user means: a logical one, one in an app's data, or an absolute one of
-  /// the device; empty for the whole snapshot.
+  /// The logical path that a user means: a logical one, one in an app's data, or one of the device,
+  /// which is absolute, begins with a dot, or is that of something in the working directory; empty for
+  /// the whole snapshot.
   func logicalPath(_ path: ByteString) throws -> ByteString {
     if path.isAbsolute { return try logicalPath(ofReal: path) }
     let parts = path.components
     guard let first = parts.first else { return "" }
+    if [".", ".."].contains(first) {
+      return try logicalPath(ofReal: Host.workingFolder()?.appending(path) ?? path)
+    }
     if ["apps", "groups", "folders"].contains(first) { return Self.joined(parts) }
-    let app = try app(first)
+    let app: AppRecord
+    do {
+      app = try self.app(first)
+    } catch {
+      if let there = try? Host.realPath(path), let logical = inContainer(there) { return logical }
+      throw error
+    }
     return Self.joined(["apps", ByteString(app.identifier), "data"] + parts.dropFirst())
   }
 

@@ -89,7 +89,7 @@ final class Console {
   func hint(_ text: String) { say(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func say(_ text: String, as name: String, after prefix: String) {
-    let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text
+    let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
     say(line + "\n")
   }
 
@@ -114,7 +114,7 @@ final class Console {
   private func text(_ failure: Failure) -> String {
     if isJSON { return failure.json.compact }
     let hint = failure.hint.map { "\nsandboxctl: hint: \($0)" }
-    return "sandboxctl: error: \(failure.message)" + (hint ?? "")
+    return "sandboxctl: error: \(failure.message.abbreviated)" + (hint ?? "")
   }
 
   /// Says something after all results before it, so that a person who sees both reads them in the

@@ -11,4 +11,7 @@ enum Paths {
     guard let home = homes.first(where: { path.isWithin($0) }) else { return path.description }
     return "~\(ByteString(path.bytes.dropFirst(home.count)))"
   }
+
+  /// The volume that a path lies on, by where it is mounted.
+  static func volume(of path: ByteString) -> String { text(Host.mountPoint(of: path)) }
 }

@@ -36,6 +36,12 @@ struct ScheduleStatusCommand: SandboxCommand {
     var last: Timestamp?
     let next: Timestamp?
     let command: String
+
+    /// The command as a shell has it; its control characters do not reach the terminal.
+    var shownCommand: String {
+      let isPlain = command.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control }
+      return isPlain ? command : ByteString(command).description
+    }
   }
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -72,7 +78,7 @@ struct ScheduleStatusCommand: SandboxCommand {
       table.add([
         row.scheduler, row.name, isWatch ? "when space is short" : row.calendar, runs,
         row.last.map(Times.text) ?? "unknown", next,
-        ByteString(row.command).description,
+        row.shownCommand,
       ])
     }
     for line in table.lines { try console.result(line) }
@@ -121,7 +127,8 @@ struct ScheduleStatusCommand: SandboxCommand {
         return Row(
           scheduler: "cron", name: job.name, calendar: calendar, isActive: nil, last: nil,
           next: CronTime(calendar)?.next(after: Host.now()),
-          command: fields.dropFirst(count).joined(separator: " "))
+          // What cron(8) makes of it before the shell reads it.
+          command: fields.dropFirst(count).joined(separator: " ").replacing("\\%", with: "%"))
       }
     }
     return rows

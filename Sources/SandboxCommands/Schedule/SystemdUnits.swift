@@ -27,7 +27,7 @@ struct SystemdUnits {
 
   private static func service(_ job: ScheduledJob) -> String {
     var text = mark + "\n[Unit]\nDescription=\(job.work.description)\n"
-    text += "Documentation=man:sandboxctl-\(job.work.rawValue)(1)\n"
+    text += documentation("sandboxctl-\(job.work.rawValue)", of: job)
     if job.isOnMainsOnly { text += "ConditionACPower=true\n" }
     if job.onFailure != nil { text += "OnFailure=\(failureName(job))\n" }
     text += "\n[Service]\nType=\(job.calendar == nil ? "exec" : "oneshot")\n"
@@ -43,9 +43,18 @@ struct SystemdUnits {
     return text + "\n[Install]\nWantedBy=default.target\n"
   }
 
+  /// Names a man page where it is installed beside the program: systemd-analyze(1) asks man(1) for it.
+  private static func documentation(_ page: String, of job: ScheduledJob) -> String {
+    let folder = ByteString(job.program).parent.parent.appending("share/man/man1")
+    let isThere = ["", ".gz"].contains { suffix in
+      (try? Host.realPath(folder.appending(ByteString(page + ".1" + suffix)))) != nil
+    }
+    return isThere ? "Documentation=man:\(page)(1)\n" : ""
+  }
+
   private static func timer(_ job: ScheduledJob, _ calendar: ScheduleCalendar) -> String {
     var text = mark + "\n[Unit]\nDescription=\(job.work.description) again and again\n"
-    text += "Documentation=man:sandboxctl-schedule-install(1)\n"
+    text += documentation("sandboxctl-schedule-install", of: job)
     text += "\n[Timer]\nOnCalendar=\(calendar.systemd)\nPersistent=true\n"
     if job.randomDelay > 0 { text += "RandomizedDelaySec=\(job.randomDelay)\n" }
     return text + "\n[Install]\nWantedBy=timers.target\n"
@@ -64,6 +73,30 @@ struct SystemdUnits {
       .replacing("%", with: "%%")
     if isCommand { escaped = escaped.replacing("$", with: "$$") }
     return ShellWord.text(text) == text && escaped == text ? text : "\"\(escaped)\""
+  }
+
+  /// The words of a line that `word` made, as a shell reads them.
+  static func shellLine(_ line: String) -> String {
+    var words: [String] = []
+    var (word, isQuoted, isEscaped) = ("", false, false)
+    for character in line {
+      if isEscaped {
+        word.append(character)
+        isEscaped = false
+      } else if character == "\\" {
+        isEscaped = true
+      } else if character == "\"" {
+        isQuoted.toggle()
+      } else if character == " ", !isQuoted {
+        words.append(word)
+        word = ""
+      } else {
+        word.append(character)
+      }
+    }
+    return (words + [word]).map {
+      ShellWord.text($0.replacing("%%", with: "%").replacing("$$", with: "$"))
+    }.joined(separator: " ")
   }
 }
 
@@ -140,7 +173,7 @@ struct SystemdFolder {
       let service = try self.text(ByteString(name + ".service"), in: folder) ?? ""
       return Schedule(
         name: name, unit: file, calendar: Self.value("OnCalendar", in: text),
-        command: Self.value("ExecStart", in: service))
+        command: SystemdUnits.shellLine(Self.value("ExecStart", in: service)))
     }
   }
 
