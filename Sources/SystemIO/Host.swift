@@ -122,14 +122,13 @@ public enum Host {
       UnsafeBufferPointer(start: real, count: strlen(real)).map { UInt8(bitPattern: $0) })
   }
 
-  /// Where the volume is mounted that a path lies on, or the path itself where that cannot be found out.
+  /// The mount point of the volume that holds `path`, or the path itself if that is not known.
   public static func mountPoint(of path: ByteString) -> ByteString {
-    guard var point = try? realPath(path), var status = try? Folder.open(path: point).status() else {
-      return path
-    }
+    guard var point = try? realPath(path), var status = try? Folder.open(path: point).status()
+    else { return path }
     while point != "/", !status.isMountPoint {
       let above = parent(of: point)
-      // Kernels before 5.8 do not tell where something is mounted.
+      // Kernels before 5.8 do not report mount points.
       guard let next = try? Folder.open(path: above).status(),
         next.identity.device == status.identity.device
       else { return point }

@@ -63,7 +63,7 @@ import Testing
     let outcome = try run("schedule", "install", "--systemd")
     #expect(outcome.code == 0, "\(outcome.errors)")
     let service = try text(Self.units.appending("sandboxctl-backup.service"))
-    let program = try Host.realPath(ByteString(CommandLine.program))
+    let program = ByteString(CommandLine.program)
     #expect(service.contains("\nExecStart=\(program) backup --quiet --scheduled\n"))
     #expect(service.contains("\nIOSchedulingClass=idle\n") && service.contains("\nNice=10\n"))
     let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
@@ -81,6 +81,42 @@ import Testing
     #expect(try Folder.open(path: cli.folder.path(Self.units)).names().isEmpty)
     #expect(try text("home/systemctl").contains("--user disable --now sandboxctl-backup.timer\n"))
     #expect(try run("schedule", "status", "--json").output.isEmpty)
+  }
+
+  /// A link to the version in use stays in the schedule: the next version takes its place.
+  @Test func aLinkToTheProgramIsScheduledAsALink() throws {
+    let home = try Folder.open(path: cli.folder.path("bin"))
+    try home.createLink("sandboxctl", to: ByteString(CommandLine.program))
+    let link = cli.folder.string + "/bin/sandboxctl"
+    for script in ["shift; exec \(link) \"$@\"", "shift; exec sandboxctl \"$@\""] {
+      let outcome = try cli.run(
+        ["schedule", "install", "--systemd"], under: ["sh", "-c", script, "sh"],
+        environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+      #expect(outcome.code == 0, "\(outcome.errors)")
+      let service = try text(Self.units.appending("sandboxctl-backup.service"))
+      #expect(service.contains("\nExecStart=\(link) backup --quiet --scheduled\n"), "\(service)")
+      #expect(!service.contains("Documentation="), "no man page is installed beside it")
+      _ = try run("schedule", "remove")
+    }
+    try cli.folder.write("page", at: "share/man/man1/sandboxctl-backup.1")
+    let outcome = try cli.run(
+      ["schedule", "install", "--systemd"],
+      under: ["sh", "-c", "shift; exec \(link) \"$@\"", "sh"],
+      environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+    #expect(outcome.code == 0, "\(outcome.errors)")
+    let service = try text(Self.units.appending("sandboxctl-backup.service"))
+    #expect(service.contains("\nDocumentation=man:sandboxctl-backup(1)\n"))
+  }
+
+  /// The command is shown as a shell has it, whatever quotes systemd and cron need.
+  @Test func aStatusShowsTheCommandAsItWasMeant() throws {
+    for kind in ["--systemd", "--cron"] {
+      #expect(
+        try run("schedule", "install", kind, "--", "--tag", #"50 % \ "$x""#).code == 0)
+      let shown = try run("schedule", "status", kind).output
+      #expect(shown.contains(#"--tag '50 % \ "$x"'"#), "\(shown)")
+      _ = try run("schedule", "remove", kind)
+    }
   }
 
   @Test func whatIsOddInAUnitIsQuoted() throws {
@@ -155,7 +191,6 @@ import Testing
         # Written by 'sandboxctl schedule install'.
         [Unit]
         Description=Purge this user's apps when space is short
-        Documentation=man:sandboxctl-purge(1)
         OnFailure=sandboxctl-purge-failed.service
 
         [Service]

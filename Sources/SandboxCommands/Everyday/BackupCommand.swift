@@ -140,7 +140,12 @@ struct BackupCommand: SandboxCommand {
     // What is no device makes no repository.
     if found.count == 1 { _ = try found[0].device.get() }
     let place = try repository.place()
-    let (repository, storage) = try place.openOrMake()
+    let (repository, storage, isNew) = try place.openOrMake()
+    if isNew, !output.quiet {
+      console.note(
+        "made a repository in \(Paths.text(place.path)); it is not encrypted, and for this user alone "
+          + "to read")
+    }
     let run = DeviceBackup(
       command: self, repository: repository, storage: try storage.identity(), jobs: jobs)
     var results: [DeviceBackup.Result] = []

@@ -60,16 +60,17 @@ struct RepositoryPlace {
   }
 
   /// Opens the repository; where it is the user's own and not there yet, it is made: plain, and for
-  /// nobody else to read (mode 0700).
-  func openOrMake() throws -> (repository: Repository, storage: LocalStorage) {
+  /// nobody else to read (mode 0700), which `isNew` says.
+  func openOrMake() throws -> (repository: Repository, storage: LocalStorage, isNew: Bool) {
     do {
-      return try open()
+      let (repository, storage) = try open()
+      return (repository, storage, false)
     } catch let error as StoreError {
       guard error.code == .noRepository, isStandard else { throw error }
       let storage = try LocalStorage.create(path: path)
       // What is there and no repository is named as such, and not made to one.
       guard try storage.list(.root).isEmpty else { throw error }
-      return (try Repository.create(in: storage, program: Version.text), storage)
+      return (try Repository.create(in: storage, program: Version.text), storage, true)
     }
   }
 }

@@ -89,7 +89,8 @@ final class Console {
   func hint(_ text: String) { say(text, as: "note", after: "sandboxctl: hint: ") }
 
   private func say(_ text: String, as name: String, after prefix: String) {
-    let line = isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
+    let line =
+      isJSON ? JSON.object([JSON.Member(name, .string(text))]).compact : prefix + text.abbreviated
     say(line + "\n")
   }
 
