@@ -31,7 +31,7 @@ DATABASE_MB ?= 3000
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test scale tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test scale bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -107,6 +107,11 @@ bench: ## the benchmarks, beside other programs (PROFILES="apps many" SCALE=0.2 
 	@Tools/deps.sh $(BENCH_PACKAGES)
 	$(PYTHON) Benchmarks/run.py --profiles $(PROFILES) --scale $(SCALE) --reps $(REPS) \
 	  $(if $(CHECK),--check)
+
+bench-small: ## the benchmarks on a hundredth, to see that they run; no figure is judged
+	@Tools/deps.sh $(BENCH_PACKAGES)
+	RELEASE_SCRATCH=$(RELEASE_SCRATCH) $(PYTHON) Benchmarks/run.py --parts-scale 0.02 --reps 1 \
+	  --scale 0.01 --profiles $$(test ! -d "$${SANDBOXCTL_SHARED:-../shared}/bench" || echo apps)
 
 readme: ## write the README's tour anew
 	$(SWIFT) build --product sandboxctl

@@ -14,20 +14,20 @@ from budgets import Line
 WALK_BUDGET = 0.8  # of find's time
 CLASSIFY_BUDGET = 1.0  # seconds
 START_BUDGET = 0.030  # seconds
-PATHS = 1_000_000
+PATHS, DIRECTORIES = 1_000_000, 4000  # at full scale
 
 
-def lines(runs):
-    """Measures all parts; a line for each budget."""
-    yield walk(programs.build("walkbench"), runs)
-    yield classify(programs.build("classifybench"), runs)
+def lines(runs, scale):
+    """Measures all parts, on trees of that scale; a line for each budget."""
+    yield walk(programs.build("walkbench"), runs, int(DIRECTORIES * scale))
+    yield classify(programs.build("classifybench"), runs, int(PATHS * scale))
     program = programs.build("sandboxctl")
     yield start(program, runs)
-    yield from purging.lines(program, runs)
-    yield from updating.lines(program, runs)
+    yield from purging.lines(program, runs, scale)
+    yield from updating.lines(program, runs, scale)
 
 
-def make_tree(root, folders=4000, files=50):
+def make_tree(root, folders, files=50):
     """Makes folders in folders, about 64 in each, with small files in every one of them."""
     content = b"x" * 100
     places = []
@@ -43,20 +43,20 @@ def make_tree(root, folders=4000, files=50):
             os.close(handle)
 
 
-def walk(program, runs):
+def walk(program, runs, directories):
     """The walk against find, both one thread that never waits: by processor seconds, which do not
     count what other programs take of the machine."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-")
     try:
         tree = os.path.join(scratch, "tree")
         os.mkdir(tree)
-        make_tree(tree)
+        make_tree(tree, directories)
         require_same_entries(program, tree)
         pairs = programs.paired([program, tree], ["find", tree, "-printf", "%s%T@"], runs)
     finally:
         shutil.rmtree(scratch)
     ours, theirs = ([pair[place][1] for pair in pairs] for place in (0, 1))
-    return Line.ratio("walk of 204,000 entries", ours, "find", theirs, WALK_BUDGET)
+    return Line.ratio(f"walk of {51 * directories:,} entries", ours, "find", theirs, WALK_BUDGET)
 
 
 def require_same_entries(program, tree):
@@ -69,13 +69,13 @@ def require_same_entries(program, tree):
         raise programs.Failed(f"{entries} entries walked, find counts {len(counted.stdout)}")
 
 
-def classify(program, runs):
+def classify(program, runs, paths):
     """Paths classified in one thread, in the seconds that the program gives itself."""
     taken = []
     for _ in range(max(1, runs // 3)):
-        out = subprocess.run([program, str(PATHS)], check=True, capture_output=True, text=True)
+        out = subprocess.run([program, str(paths)], check=True, capture_output=True, text=True)
         taken.append(float(out.stdout.split("seconds=")[1].split()[0]))
-    return Line.absolute(f"classify {PATHS:,} paths", statistics.median(taken), CLASSIFY_BUDGET)
+    return Line.absolute(f"classify {paths:,} paths", statistics.median(taken), CLASSIFY_BUDGET)
 
 
 def start(program, runs):

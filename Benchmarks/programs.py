@@ -18,9 +18,10 @@ class Failed(Exception):
 
 
 def build(product):
-    """Builds a product as it is released and gives the path of the program."""
+    """Builds a product as it is released, below $RELEASE_SCRATCH, and returns the program's path."""
     command = ["swift", "build", "-c", "release", "--static-swift-stdlib", "--product", product,
-               "--package-path", str(PACKAGE)]
+               "--package-path", str(PACKAGE), "--scratch-path",
+               os.environ.get("RELEASE_SCRATCH") or str(PACKAGE / ".build")]
     subprocess.run(command, check=True, stdout=sys.stderr)
     shown = subprocess.run(command + ["--show-bin-path"], check=True, capture_output=True, text=True)
     return os.path.join(shown.stdout.strip(), product)

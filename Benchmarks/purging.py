@@ -8,18 +8,19 @@ import peers
 import programs
 from budgets import Line
 
+PLANNED, DELETED = 200_000, 100_000  # files at full scale
 PLAN_BUDGET = 1.5  # of find's time
 DELETION_BUDGET = 1.3  # of rm -r's
 MEMORY = 100e6
 LEVEL = ["--level", "critical"]
 
 
-def lines(program, runs):
+def lines(program, runs, scale):
     """A line for each budget."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
     try:
-        yield from plan(program, runs, scratch)
-        yield deletion(program, max(1, runs // 3), scratch)
+        yield from plan(program, runs, scratch, int(PLANNED * scale))
+        yield deletion(program, max(1, runs // 3), scratch, int(DELETED * scale))
     finally:
         shutil.rmtree(scratch)
 
@@ -47,34 +48,34 @@ def command(program, root, *words):
     return [program, "purge", "--root", root, "--layout", "coresimulator", *words]
 
 
-def plan(program, runs, scratch):
-    """The plan over 200,000 files, by processor seconds as the walk; and the memory that it takes."""
+def plan(program, runs, scratch, files):
+    """The plan over the files, by processor seconds as the walk; and the memory that it takes."""
     root = os.path.join(scratch, "planned")
-    make_device(root, 200_000)
+    make_device(root, files)
     environment = os.environ | peers.environment(os.path.join(scratch, "home"))
     query = command(program, root, "--query")
     pairs = programs.paired(query, ["find", root, "-printf", "%s %T@\n"], runs, environment)
     ours, theirs = ([pair[place][1] for pair in pairs] for place in (0, 1))
-    yield Line.ratio("purge --query, 200,000 files", ours, "find", theirs, PLAN_BUDGET)
+    yield Line.ratio(f"purge --query, {files:,} files", ours, "find", theirs, PLAN_BUDGET)
     peak = programs.peak_memory(query, environment)
     yield Line.absolute("purge --query, memory (RssAnon)", peak, MEMORY, unit="B")
     shutil.rmtree(root)
 
 
-def deletion(program, runs, scratch):
-    """100,000 files deleted, by the clock: turn and turn about with rm -r, each on a tree of its own."""
+def deletion(program, runs, scratch, files):
+    """Files deleted, by the clock: in turns with rm -r, each on a tree of its own."""
     environment = os.environ | peers.environment(os.path.join(scratch, "home"))
     ours, theirs = [], []
     for run in range(runs):
         measures = [(ours, purge), (theirs, remove)]
         for taken, measure in measures if run % 2 else reversed(measures):
-            taken.append(measure(program, scratch, environment))
-    return Line.ratio("purge of 100,000 files", ours, "rm -r", theirs, DELETION_BUDGET)
+            taken.append(measure(program, scratch, environment, files))
+    return Line.ratio(f"purge of {files:,} files", ours, "rm -r", theirs, DELETION_BUDGET)
 
 
-def purge(program, scratch, environment):
+def purge(program, scratch, environment, files):
     root = os.path.join(scratch, "purged")
-    caches = make_device(root, 100_000)
+    caches = make_device(root, files)
     taken = programs.seconds(command(program, root, *LEVEL, "--yes", "--quiet"), environment)[0]
     if os.listdir(caches):
         raise programs.Failed("the purge left something")
@@ -82,9 +83,9 @@ def purge(program, scratch, environment):
     return taken
 
 
-def remove(_, scratch, environment):
+def remove(_, scratch, environment, files):
     root = os.path.join(scratch, "removed")
-    caches = make_device(root, 100_000)
+    caches = make_device(root, files)
     taken = programs.seconds(["rm", "-r", caches], environment)[0]
     shutil.rmtree(root)
     return taken

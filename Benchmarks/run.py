@@ -2,7 +2,7 @@
 """Measures the program beside its peers, and says which budgets are kept.
 
 usage: run.py [--profiles apps many bigdb media] [--scale 1] [--reps 3] [--seed 1] [--folder DIR]
-              [--no-parts] [--keep] [--check]
+              [--no-parts] [--parts-scale 1] [--keep] [--check]
 
 Builds the program as it is released. First single parts (the walk, the classifier, the start, a purge, an
 update), then for each profile a table of restic, tar+zstd, find, cp -a and ours, in one run on one corpus.
@@ -56,13 +56,15 @@ def main():
     parser.add_argument("--folder", default="/tmp/bench", help="of corpora and work (default /tmp/bench)")
     parser.add_argument("--no-parts", dest="parts", action="store_false",
                         help="leave out the single parts")
+    parser.add_argument("--parts-scale", type=float, default=1.0,
+                        help="of the single parts (default 1)")
     parser.add_argument("--keep", action="store_true", help="keep what it worked on")
     parser.add_argument("--check", action="store_true", help="fail when a budget is not kept")
     options = parser.parse_args()
 
     kept = True
     if options.parts:
-        kept = show("parts", parts.lines(5 * options.reps)) and kept
+        kept = show("parts", parts.lines(5 * options.reps, options.parts_scale)) and kept
     if options.profiles and not peers.harness():
         print("run: error: no bench/run_peers.py in ../shared, where the corpora come from\n"
               "run: hint: set SANDBOXCTL_SHARED, or --profiles without a name for the parts alone",

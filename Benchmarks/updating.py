@@ -12,18 +12,18 @@ import programs
 from budgets import Line
 
 EXCHANGE_BUDGET = 0.050  # seconds
-FILES = 100_000
+FILES = 100_000  # at full scale
 BYTES = 10 << 30
 APP = "org.example.large"
 METADATA = ".com.apple.mobile_container_manager.metadata.plist"
 
 
-def lines(program, runs):
-    """A line for each budget: the exchange of an app with 100,000 files and 10 GiB, which are sparse."""
+def lines(program, runs, scale):
+    """A line for each budget: the exchange of an app with FILES files and 10 GiB, which are sparse."""
     scratch = tempfile.mkdtemp(prefix="sandboxctl-bench-", dir="/tmp")
     try:
         device = os.path.join(scratch, "device")
-        make_device(device)
+        make_device(device, int(FILES * scale))
         taken = [update(program, device, scratch, run) for run in range(max(1, runs // 3))]
         yield Line.absolute("update of a 10 GB app, exchange", statistics.median(taken),
                             EXCHANGE_BUDGET)
@@ -31,7 +31,7 @@ def lines(program, runs):
         shutil.rmtree(scratch)
 
 
-def make_device(root):
+def make_device(root, files):
     """A simulator's device with one app, all of whose data the app keeps."""
     containers = os.path.join(root, "Containers")
     bundle = os.path.join(containers, "Bundle", "Application", "0C0C0C0C-0000-4000-8000-000000000003")
@@ -42,7 +42,7 @@ def make_device(root):
     write(os.path.join(data, METADATA), f"<key>MCMMetadataIdentifier</key><string>{APP}</string>")
     with open(os.path.join(documents, "film"), "wb") as film:
         film.truncate(BYTES)
-    for number in range(FILES):
+    for number in range(files):
         if number % 100 == 0:
             os.mkdir(place := os.path.join(documents, f"folder-{number // 100:04}"))
         handle = os.open(os.path.join(place, f"{number:06}"), os.O_WRONLY | os.O_CREAT, 0o644)

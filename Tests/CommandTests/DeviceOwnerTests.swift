@@ -17,11 +17,19 @@ import Testing
     return found
   }
 
+  private func giveToNobody(
+    _ rig: DeviceRestoreRig, _ names: [String] = ["device", "repo", "home"]
+  ) throws {
+    for name in names {
+      let path = rig.cli.folder.string + "/" + name
+      #expect(try Program.run("chown", ["-R", "nobody", path]).code == 0)
+    }
+  }
+
   @Test func aRestoreByRootLocksNobodyOut() throws {
     let rig = try DeviceRestoreRig()
-    for name in ["device", "repo", "home"] {
-      _ = try Program.run("chown", ["-R", "nobody", rig.cli.folder.string + "/" + name])
-    }
+    try giveToNobody(rig)
+    _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     try Folder.open(path: data).removeTree("Documents")
     let caches = try Folder.open(path: data.appending("Library"))
@@ -33,7 +41,7 @@ import Testing
     #expect(found.count > 4, "locks and a trash: \(found)")
     #expect(found.filter { $0.value != Self.nobody }.isEmpty)
     // The device's user works on.
-    _ = try Program.run("chown", ["-R", "nobody", rig.cli.folder.string + "/repo"])
+    try giveToNobody(rig, ["repo", "home"])
     for line in [
       "backup --root device --repo repo", "trash empty --root device",
       "restore latest --in-place --repo repo",
@@ -45,9 +53,7 @@ import Testing
 
   @Test func whatRootHasTakenIsNamedWithTheCommandThatGivesItBack() throws {
     let rig = try DeviceRestoreRig()
-    for name in ["device", "repo", "home"] {
-      _ = try Program.run("chown", ["-R", "nobody", rig.cli.folder.string + "/" + name])
-    }
+    try giveToNobody(rig)
     let device = rig.cli.folder.path("device")
     let own = try Folder.open(path: device).makeFolder(".sandboxctl", permissions: 0o700)
     try own.setOwner(user: 0, group: 0)

@@ -161,10 +161,20 @@ import Testing
 
   @Test func errorsNameTheFile() throws {
     #expect(failure { _ = try Descriptor.open(path: "/no/such") }?.path == "/no/such")
-    let file = try Descriptor.open(path: temporary.path)
+    // Nothing is mapped at the address 0.
+    let memory: ByteString = "/proc/self/mem"
+    let file = try Descriptor.open(path: memory)
     var buffer = [UInt8](repeating: 0, count: 1)
     let error = failure { _ = try file.read(into: &buffer) }
-    #expect(error == SystemError(.read, temporary.path, number: EISDIR))
+    #expect(error == SystemError(.read, memory, number: EIO))
+  }
+
+  @Test func onlyRegularFilesAreOpenedByPath() throws {
+    let directory = failure { _ = try Descriptor.open(path: temporary.path) }
+    #expect(directory == SystemError(.open, temporary.path, number: EISDIR))
+    try temporary.folder.createSpecial("pipe", kind: .fifo, permissions: 0o600)
+    let pipe = failure { _ = try Descriptor.open(path: temporary.path("pipe")) }
+    #expect(pipe == SystemError(.open, temporary.path("pipe"), number: ESPIPE))
   }
 
   @Test func aSecondDescriptorOutlivesTheFirst() throws {
