@@ -23,7 +23,7 @@ import Testing
 
   @Test func theTextSaysWhatTheJSONSays() throws {
     let cli = try Self.sample()
-    let lines = try cli.succeed("classify --root device").split(separator: "\n")
+    let lines = try cli.succeed("classify --root device --all").split(separator: "\n")
     let objects = try cli.jsonLines("classify --root device --json")
     #expect(lines.count == objects.count)
     for (line, object) in zip(lines, objects) {

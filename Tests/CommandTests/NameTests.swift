@@ -37,13 +37,13 @@ import Testing
     let backup = try cli.run("backup --repo repo")
     #expect(backup.code == 0)
     Self.expectReadable(backup.standardOutput, "backup")
-    for line in ["apps", "classify", "ls latest --recursive --repo repo", "snapshots --repo repo"] {
+    for line in ["apps", "classify --all", "ls latest --recursive --repo repo", "snapshots --repo repo"] {
       let outcome = try cli.run(line)
       #expect(outcome.code == 0)
       Self.expectReadable(outcome.standardOutput, line)
       Self.expectReadable(outcome.standardError, line)
     }
-    for line in ["classify", "ls latest --recursive --repo repo"] {
+    for line in ["classify --all", "ls latest --recursive --repo repo"] {
       let text = try cli.succeed(line)
       let lines = text.split(separator: "\n")
       #expect(lines.count == (try cli.jsonLines(line + " --json")).count, "a line each")

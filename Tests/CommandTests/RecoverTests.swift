@@ -214,6 +214,45 @@ import Testing
     #expect(without.code == 13 && without.errors.contains("\(id): an index names it"))
   }
 
+  /// A damaged byte costs the files whose blobs it is in, not all of its frame: as many as the program
+  /// loses.
+  @Test(arguments: [0.1, 0.5, 0.8]) func aDamagedByteDoesNotCostItsFrame(part: Double) throws {
+    let cli = try CommandLine()
+    var random = Seeded(11)
+    for number in 0..<300 {
+      let text = (0..<600).map { _ in String(random.next() % 5000, radix: 26) }
+      try cli.folder.write(text.joined(separator: " "), at: ByteString("tree/\(number)"))
+    }
+    _ = try cli.succeed("init repo --plain")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
+    let pack = try cli.largestPack()
+    let size = try #require(
+      try FileManager.default.attributesOfItem(atPath: pack)[.size] as? Int)
+    try cli.flip(byte: UInt64(Double(size) * part), of: pack)
+    #expect(try cli.run("restore latest:folders/tree --to own --repo repo").code == 13)
+    let outcome = try Recover.run(cli, ["repo", "restore", "latest:folders/tree", "--to", "back"])
+    #expect(outcome.code == 13)
+    let restored = try cli.names(in: "own")
+    #expect(restored.count > 150 && restored.count < 300)
+    #expect(try cli.names(in: "back") == restored)
+  }
+
+  @Test func aHardLinkToALostFileSaysSo() throws {
+    let cli = try CommandLine()
+    var random = Seeded(7)
+    try cli.folder.write(random.bytes(100_000), at: "tree/a-first")
+    let tree = try cli.folder.folder.folder("tree")
+    try tree.createHardLink("b-second", to: "a-first", in: tree)
+    _ = try cli.succeed("init repo --plain")
+    try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
+    try cli.flip(byte: 50_000, of: cli.largestPack())
+    let outcome = try Recover.run(cli, ["repo", "restore", "latest:folders/tree", "--to", "back"])
+    #expect(outcome.code == 13)
+    #expect(
+      outcome.errors.contains("damaged: b-second: it is a hard link to a-first, which is lost"),
+      "\(outcome.errors)")
+  }
+
   @Test(arguments: [
     ("nowhere list", 1, "there is no repository at nowhere"),
     ("repo ls beef", 1, "0 snapshots begin with beef"),

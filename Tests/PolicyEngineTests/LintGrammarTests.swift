@@ -135,8 +135,8 @@ import Testing
       "overlay: all\nschema: 1\n¶finally: {rules: []}\n", .key,
       problem: "an overlay has 'finally'", expected: "behind all policies")
     expectIssue(
-      "overlay: ¶[flatpak, android]\nschema: 1\n", .value, problem: "'android' is not known",
-      expected: "", severity: .warning)
+      "overlay: [flatpak, ¶android]\nschema: 1\n", .value, problem: "'overlay' is 'android'",
+      expected: "coresimulator, flatpak, macos, snap, folder")
   }
 
   @Test func markersSayWhatTheyLookFor() {

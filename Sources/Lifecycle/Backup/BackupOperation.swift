@@ -93,7 +93,7 @@ public struct BackupOperation {
   private func checkSpace(
     _ check: SpaceCheck, _ trees: [KeptTree], _ state: SourceState, _ earlier: StoredSnapshot?
   ) throws {
-    guard let space = try repository.storage.space() else { return }
+    guard request.checksSpace, let space = try repository.storage.space() else { return }
     var growth: UInt64?
     if state.containers.isEmpty, let last = earlier?.snapshot.totals.bytes {
       let contents = SpaceCheck.contents(of: trees)

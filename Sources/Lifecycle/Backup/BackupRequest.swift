@@ -24,6 +24,9 @@ public struct BackupRequest: Sendable {
   /// Bytes that stay free on the repository's volume; a twentieth of it, at most 10 GiB, unless
   /// said.
   public var keepFree: UInt64?
+  /// Whether what is new is checked against the free space of the repository's volume first. Without
+  /// it a backup for which there is no room ends where the volume is full, and can be continued.
+  public var checksSpace = true
   /// Bytes that whoever asked writes on the repository's volume afterwards, and that must find room there,
   /// too.
   public var neededAfterwards: UInt64 = 0

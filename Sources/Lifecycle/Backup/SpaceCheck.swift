@@ -93,7 +93,8 @@ struct SpaceCheck {
         + "\(Self.text(space.available)) are free there, of which \(Self.text(reserve)) are kept "
         + "free\(next). Largest: \(largest)",
       hint: "free space there, leave something out with '--exclude', or choose how much stays free "
-        + "with '--keep-free'")
+        + "with '--keep-free'; where much of a large file that changed is stored already, "
+        + "'--no-space-check' stores what is new of it")
   }
 
   /// The largest apps and classes.

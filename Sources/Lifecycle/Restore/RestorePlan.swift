@@ -42,6 +42,13 @@ public struct RestorePlan: Sendable {
     self.place = place
   }
 
+  /// What of the restored path the snapshot does not hold, because its policy excluded it.
+  public var notHeld: [LeftOut] {
+    snapshot.snapshot.leftOut.filter {
+      $0.path.isWithin(request.path) || request.path.isWithin($0.path)
+    }
+  }
+
   /// The paths below the target that give way, folders that only get other metadata among them.
   public var replacedPaths: [ByteString] {
     tree.entries.indices.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }

@@ -36,7 +36,7 @@ struct DocumentReader {
   }
 
   private mutating func refuseWhatOverlaysLack(_ node: YAMLNode, _ role: PolicyDocument.Role) {
-    guard case .overlay(let names) = role else { return }
+    guard case .overlay = role else { return }
     for entry in node.mapping ?? [] {
       switch entry.name {
       case "extends", "layout":
@@ -49,11 +49,6 @@ struct DocumentReader {
           "'rules' and 'markers': an overlay stands behind all policies")
       default: break
       }
-    }
-    for name in names.sorted() where Grammar.comingLayouts.contains(name) {
-      guard let mark = node["overlay"]?.mark else { continue }
-      add(
-        .value, mark, "the layout '\(name)' is not known to this version", "", severity: .warning)
     }
   }
 

@@ -59,9 +59,6 @@ enum Grammar {
     ],
     needsOneOf: ["policy", "overlay"])
 
-  /// The layouts that an overlay may name: those that there are, and those that are yet to come.
-  static var layoutWords: [String] { Layout.allCases.map(\.rawValue) + comingLayouts }
-
-  /// Layouts of which overlays may speak before this version knows them.
-  static let comingLayouts = ["android", "systemd"]
+  /// The layouts that an overlay may name.
+  static var layoutWords: [String] { Layout.allCases.map(\.rawValue) }
 }

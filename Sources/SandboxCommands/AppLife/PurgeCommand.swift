@@ -74,6 +74,7 @@ struct PurgeCommand: SandboxCommand {
 
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
@@ -128,7 +129,7 @@ struct PurgeCommand: SandboxCommand {
     let plan = try progress.run(ProgressCounters(), output) { isStopping in
       try self.plan(found, compiled, isStopping)
     }
-    let text = PurgeText(plan, console, isQuiet: output.quiet)
+    let text = PurgeText(plan, console, isQuiet: output.quiet, listsAll: list.all)
     if query || plan.isIdle {
       if output.json { try console.result(plan.json(event: "query")) } else { try text.query() }
       return .done

@@ -8,11 +8,13 @@ struct PurgeText {
   private let plan: PurgePlan
   private let console: Console
   private let isQuiet: Bool
+  private let listsAll: Bool
 
-  init(_ plan: PurgePlan, _ console: Console, isQuiet: Bool) {
+  init(_ plan: PurgePlan, _ console: Console, isQuiet: Bool, listsAll: Bool) {
     self.plan = plan
     self.console = console
     self.isQuiet = isQuiet
+    self.listsAll = listsAll
   }
 
   /// What each level would give, volume by volume.
@@ -52,7 +54,8 @@ struct PurgeText {
   }
 
   private func list(_ volume: PurgeVolume) throws {
-    for place in volume.chosen {
+    let excerpt = ListExcerpt(volume.chosen, all: listsAll) { plan.units[Int($0)].bytes }
+    for place in excerpt.shown {
       let unit = plan.units[Int(place)]
       let size = Sizes.text(unit.bytes)
       let columns = [
@@ -65,6 +68,7 @@ struct PurgeText {
       try console.result(
         columns.joined(separator: "  ") + "  \(path)" + (unit.kind == .folder ? "/" : "") + over)
     }
+    if let remainder = excerpt.remainder { try console.result(remainder) }
   }
 
   private func pad(_ text: String, _ width: Int) -> String {
@@ -74,10 +78,12 @@ struct PurgeText {
   /// What became of it.
   func report(_ report: PurgeReport) throws {
     if !isQuiet {
-      for party in report.parties {
+      let excerpt = ListExcerpt(report.parties, all: listsAll, size: \.bytes)
+      for party in excerpt.shown {
         let units = Sizes.count(party.units, "unit")
         try console.result("  \(Sizes.text(party.bytes))  \(party.name)  \(units)")
       }
+      if let remainder = excerpt.remainder { try console.result("  " + remainder) }
       for volume in report.volumes {
         let after = volume.after.map { ", \(Sizes.text($0)) free now" } ?? ""
         try console.result(
@@ -94,7 +100,9 @@ struct PurgeText {
 
   private func tellRunning(_ running: [PathRemark]) throws {
     if isQuiet { return }
-    for remark in running { console.note("left alone: \(remark.path): \(remark.remark)") }
+    let excerpt = ListExcerpt(running, all: listsAll)
+    for remark in excerpt.shown { console.note("left alone: \(remark.path): \(remark.remark)") }
+    if let remainder = excerpt.remainder { console.note("left alone: " + remainder) }
   }
 
   /// That a goal is not met, and what would be next.

@@ -14,7 +14,8 @@ struct AppsCommand: SandboxCommand {
       discussion: """
         Shows each app with its version and containers, the groups that apps share and whether that \
         is known, from entitlements or from a policy's groups, or guessed, and containers that \
-        belong to no app. With --findings, what is odd about the device is told, too.
+        belong to no app: twenty of each, installed apps first, unless --all is given. With \
+        --findings, what is odd about the device is listed, too, by kind.
 
         \(Examples.text([
           "sandboxctl apps --root device", "sandboxctl apps --root device --json",
@@ -29,6 +30,7 @@ struct AppsCommand: SandboxCommand {
   @Flag(help: "Tell what is odd about the device: links followed, folders that cannot be read.")
   var findings = false
 
+  @OptionGroup var list: ListOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -45,11 +47,11 @@ struct AppsCommand: SandboxCommand {
     if output.json {
       try console.result(device.json)
     } else {
-      try AppsText(device).write(console)
+      try AppsText(device, listsAll: list.all).write(console)
     }
     let warnings = device.findings.filter { $0.severity == .warning }
     if findings {
-      for finding in device.findings { console.note("'\(finding.path)': \(finding.reason)") }
+      if !output.json { try FindingsText(device.findings, listsAll: list.all).write(console) }
     } else if !output.quiet, !warnings.isEmpty {
       console.note(
         "\(Sizes.count(warnings.count, "thing")) odd about this device: see 'apps --findings'")

@@ -4,15 +4,16 @@ internal import SystemIO
 /// The apps of a device as a person reads them.
 struct AppsText {
   private let device: Device
+  private let listsAll: Bool
 
-  init(_ device: Device) { self.device = device }
+  init(_ device: Device, listsAll: Bool) { (self.device, self.listsAll) = (device, listsAll) }
 
   func write(_ console: Console) throws {
     try console.result(heading)
-    try section(apps, console)
-    try section(groups, console)
-    try section(orphans, console)
-    try section(harbors, console)
+    try section(apps(listedApps), console)
+    try section(groups(device.containers.filter { $0.kind == .group }), console)
+    try section(orphans(device.containersWithoutApp), console)
+    try section(harbors(SafeHarbor.all(on: device)), console)
     for system in device.systemContainers {
       try console.result("system: \(system.count) containers in \(system.path), left alone")
     }
@@ -30,18 +31,28 @@ struct AppsText {
     return "device  \(name)\(Paths.text(device.root)): \(parts.joined(separator: ", "))"
   }
 
-  private func section(_ table: Table, _ console: Console) throws {
-    if table.isEmpty { return }
-    try console.result("")
-    for line in table.lines { try console.result("  " + line) }
+  /// Where not all are listed, installed apps first: they are what a person looks for.
+  private var listedApps: [App] {
+    if listsAll || device.apps.count <= ListExcerpt<App>.limit { return device.apps }
+    return device.apps.filter(\.isInstalled) + device.apps.filter { !$0.isInstalled }
   }
 
-  private var apps: Table {
+  private typealias Section = (table: Table, remainder: String?)
+
+  private func section(_ section: Section, _ console: Console) throws {
+    if section.table.isEmpty { return }
+    try console.result("")
+    for line in section.table.lines { try console.result("  " + line) }
+    if let remainder = section.remainder { try console.result("  " + remainder) }
+  }
+
+  private func apps(_ list: [App]) -> Section {
+    let excerpt = ListExcerpt(list, all: listsAll)
     var table = Table([
       ("app", .left), ("name", .left), ("version", .left), ("containers", .left),
       ("groups", .left),
     ])
-    for app in device.apps {
+    for app in excerpt.shown {
       let version = [app.version, app.build.map { "(\($0))" }.map { ByteString($0) }]
         .compactMap { $0?.description }.joined(separator: " ")
       table.add([
@@ -49,7 +60,7 @@ struct AppsText {
         containers(of: app), groups(of: app),
       ])
     }
-    return table
+    return (table, excerpt.remainder)
   }
 
   /// "bundle, data, 2 extensions"; an app without its bundle says so.
@@ -71,9 +82,10 @@ struct AppsText {
       .joined(separator: ", ")
   }
 
-  private var groups: Table {
+  private func groups(_ list: [Container]) -> Section {
+    let excerpt = ListExcerpt(list, all: listsAll)
     var table = Table([("group", .left), ("shared by", .left)])
-    for group in device.containers where group.kind == .group {
+    for group in excerpt.shown {
       let members = device.members(of: group).map {
         $0.app.identifier.description + ($0.basis == .guessed ? " (guessed)" : "")
       }
@@ -82,31 +94,33 @@ struct AppsText {
         members.isEmpty ? "nobody known" : members.joined(separator: ", "),
       ])
     }
-    return table
+    return (table, excerpt.remainder)
   }
 
   /// Data that waits for its app.
-  private var harbors: Table {
+  private func harbors(_ list: [SafeHarbor]) -> Section {
+    let excerpt = ListExcerpt(list, all: listsAll)
     var table = Table([
       ("safe harbor for", .left), ("waits", .left), ("since", .left), ("folder", .left),
     ])
-    for harbor in SafeHarbor.all(on: device) {
+    for harbor in excerpt.shown {
       table.add([
         harbor.app.description, Sizes.count(harbor.containers.count, "container"),
         Times.text(harbor.since), harbor.path.description,
       ])
     }
-    return table
+    return (table, excerpt.remainder)
   }
 
-  private var orphans: Table {
+  private func orphans(_ list: [Container]) -> Section {
+    let excerpt = ListExcerpt(list, all: listsAll)
     var table = Table([("container without an app", .left), ("kind", .left), ("folder", .left)])
-    for container in device.containersWithoutApp {
+    for container in excerpt.shown {
       table.add([
         container.identifier?.description ?? "unidentified", container.kind.rawValue,
         container.path.description,
       ])
     }
-    return table
+    return (table, excerpt.remainder)
   }
 }

@@ -18,24 +18,50 @@ struct ClassifiedEntries {
     self.console = console
   }
 
-  func write(asJSON: Bool, summary: Bool) throws {
+  func write(asJSON: Bool, summary: Bool, listsAll: Bool) throws {
     if summary { return try writeSummary(asJSON: asJSON) }
+    if !asJSON, !listsAll, within == nil, count > ListExcerpt<ContainerScan>.limit {
+      return try writeLargest()
+    }
     for container in scan.containers {
       for index in container.entries.indices {
-        let path = container.logicalPath(index)
-        if let within, !path.isWithin(within) { continue }
-        let entry = container.entries[index]
+        if let within, !container.logicalPath(index).isWithin(within) { continue }
         try console.result(
-          asJSON
-            ? entry.json(
-              at: path, real: container.container.absolutePath.appending(container.path(index)),
-              view, isRoot: index == 0
-            ).compact
-            : Self.line(
-              entry.verdicts[view], stored: entry.fate.word, path, entry.status.kind,
-              isRoot: index == 0))
+          asJSON ? json(index, of: container).compact : line(index, of: container))
       }
     }
+  }
+
+  private var count: Int { scan.containers.reduce(0) { $0 + $1.entries.count } }
+
+  /// The largest files of the device.
+  private func writeLargest() throws {
+    let files = scan.containers.indices.flatMap { container in
+      scan.containers[container].entries.indices.filter {
+        scan.containers[container].entries[$0].status.kind != .directory
+      }.map { (container: container, index: $0) }
+    }
+    let excerpt = ListExcerpt(files, all: false) {
+      scan.containers[$0.container].entries[$0.index].status.size
+    }
+    for file in excerpt.shown {
+      try console.result(line(file.index, of: scan.containers[file.container]))
+    }
+    if let remainder = excerpt.remainder { try console.result(remainder) }
+  }
+
+  private func line(_ index: Int, of container: ContainerScan) -> String {
+    let entry = container.entries[index]
+    return Self.line(
+      entry.verdicts[view], stored: entry.fate.word, container.logicalPath(index),
+      entry.status.kind, isRoot: index == 0)
+  }
+
+  private func json(_ index: Int, of container: ContainerScan) -> JSON {
+    container.entries[index].json(
+      at: container.logicalPath(index),
+      real: container.container.absolutePath.appending(container.path(index)), view,
+      isRoot: index == 0)
   }
 
   /// One line for a person; columns of fixed width, since lines come as they are found.

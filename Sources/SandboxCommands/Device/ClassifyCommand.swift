@@ -15,7 +15,8 @@ struct ClassifyCommand: SandboxCommand {
       discussion: """
         For each entry: its data class, whether a backup stores it, what an update, a purge and a \
         restore do with it. PATH is a logical path, a real path, or <app>/<path in its data>; without \
-        it the whole device is classified. With --stdin0 logical paths are read from standard input, \
+        it the whole device is classified, and text output lists its twenty largest files unless \
+        --all is given. With --stdin0 logical paths are read from standard input, \
         each ended by a NUL and a folder's by a slash before it: no file is looked at.
 
         The second column says what a backup does: kept, bare (a folder that is there only for what \
@@ -42,6 +43,7 @@ struct ClassifyCommand: SandboxCommand {
   @OptionGroup var verdict: VerdictOptions
   @OptionGroup var device: DeviceOptions
   @OptionGroup var policy: PolicyOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var output: OutputOptions
 
   func validate() throws {
@@ -64,7 +66,7 @@ struct ClassifyCommand: SandboxCommand {
       place?.concerns($0) ?? true
     }
     let result = ClassifiedEntries(scan, within: place?.logical, view: verdict.view, console)
-    try result.write(asJSON: output.json, summary: summary)
+    try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
     for container in scan.containers {
       for remark in container.unreadable {
         console.warning(

@@ -63,6 +63,10 @@ struct BackupCommand: SandboxCommand {
       valueName: "size"))
   var keepFree: ByteSize?
 
+  @Flag(
+    help: "Do not check whether the repository's volume has room for what is new; store what fits.")
+  var noSpaceCheck = false
+
   @Option(
     help: ArgumentHelp(
       "How long to wait while another backup of the same source goes on, as 10m; else not.",
@@ -110,6 +114,7 @@ struct BackupCommand: SandboxCommand {
   @Flag(help: "Remind no more that the user's own repository is on the same disk as the data.")
   var acceptSameDisk = false
 
+  @OptionGroup var list: ListOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
@@ -153,7 +158,7 @@ struct BackupCommand: SandboxCommand {
       results.append(try result(of: run, choice, device, isOnly: found.count == 1, console))
     }
     let isOnSameDisk = place.isStandard && results.contains { $0.isOnDisk(run.storage) }
-    try tell(results, isOnSameDisk: isOnSameDisk, console)
+    try tell(results, isOnSameDisk: isOnSameDisk, repository, console)
     return (results, ExitStatus.together(results.map(\.status)))
   }
 
@@ -204,14 +209,14 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, nil).write(console, isQuiet: output.quiet, isStrict: strict)
+      try BackupText(plan, nil, listsAll: list.all).write(console, isQuiet: output.quiet, isStrict: strict)
     }
     return status
   }
 
   /// The report of each device, and after all what to do next.
   private func tell(
-    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, _ console: Console
+    _ results: [DeviceBackup.Result], isOnSameDisk: Bool, _ stored: Repository, _ console: Console
   ) throws {
     for (number, result) in results.enumerated() {
       guard let (plan, report) = result.done else { continue }
@@ -220,7 +225,7 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, report).write(console, isQuiet: output.quiet, isStrict: strict)
+      try BackupText(plan, report, listsAll: list.all).write(console, isQuiet: output.quiet, isStrict: strict)
     }
     if output.json || output.quiet { return }
     if isOnSameDisk, !acceptSameDisk {
@@ -229,7 +234,9 @@ struct BackupCommand: SandboxCommand {
           + "--plain' makes a better one")
     }
     let done = results.compactMap(\.done)
-    if let next = NextSteps(done, suffix: repository.suffix) { try console.result(next.line) }
+    let next = NextSteps(
+      done, among: try stored.hostHeads().heads, suffix: repository.suffix)
+    if let next { try console.result(next.line) }
   }
 
   func compile(for device: Device, _ console: Console) throws -> CompiledPolicy {

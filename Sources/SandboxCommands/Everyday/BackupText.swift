@@ -10,10 +10,14 @@ internal import SystemIO
 struct BackupText {
   private let plan: BackupPlan
   private let report: BackupReport?
+  private let owners: ListExcerpt<OwnerSummary>
 
-  init(_ plan: BackupPlan, _ report: BackupReport?) {
+  init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
     self.plan = plan
     self.report = report
+    owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
+      owner.leftOut.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
+    }
   }
 
   /// Writes it; what is to be quiet says no more than why its exit status is not 0, of which warnings
@@ -22,6 +26,7 @@ struct BackupText {
     if !isQuiet {
       try console.result(heading)
       for line in table.lines { try console.result("  " + line) }
+      if let remainder = owners.remainder { try console.result("  " + remainder) }
       try console.result(summary)
       if let databases { try console.result(databases) }
       tellOfTheDevice(console)
@@ -46,6 +51,12 @@ struct BackupText {
   /// What a person has to know of the way to the data: links and mounts that were followed, and what
   /// is not as the platform makes it.
   private func tellOfTheDevice(_ console: Console) {
+    for system in plan.device.systemContainers where system.count > 0 {
+      console.note(
+        "not in the snapshot: \(Sizes.count(system.count, "container")) in \(system.path), a family "
+          + "that the layout \(plan.device.layout.rawValue) does not know; "
+          + "'--layout folder --root <dir>' backs up any directory")
+    }
     for finding in plan.device.findings {
       switch finding.code {
       case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .leftOut, .anotherLayout:
@@ -68,7 +79,7 @@ struct BackupText {
       (plan.device.layout == .folder ? "folder" : "app", .left), ("keeps", .right),
       ("leaves out", .left),
     ])
-    for owner in plan.summaries {
+    for owner in owners.shown {
       table.add([
         Self.name(owner.path), Sizes.text(owner.kept.bytes), plan.reasonText(owner),
       ])

@@ -66,6 +66,7 @@ struct DeviceBackup {
     if let jobs { request.workers = jobs }
     if let timeout = command.sqliteTimeout { request.databaseTimeout = timeout.seconds }
     request.lock = lock
+    request.checksSpace = !command.noSpaceCheck
     (request.scope, request.isPart) = (selection.scope, selection.isPart)
     request.verifiesBundles = command.part.verifyBundles
     return request

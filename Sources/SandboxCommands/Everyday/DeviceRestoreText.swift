@@ -7,18 +7,17 @@ internal import SystemIO
 /// What a person is told of a restore into a device.
 struct DeviceRestoreText {
   private let plan: DeviceRestorePlan
+  private let listsAll: Bool
 
-  init(_ plan: DeviceRestorePlan) { self.plan = plan }
+  init(_ plan: DeviceRestorePlan, listsAll: Bool) { (self.plan, self.listsAll) = (plan, listsAll) }
 
   /// Says what would be done: each container with where it comes to, what is replaced and removed by
   /// name, and all in numbers.
   func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
-    for part in plan.parts { try console.result(Self.line(part)) }
-    for part in plan.parts {
-      for path in part.replacedPaths { try console.result("replace  \(path)") }
-      for path in part.deletedPaths { try console.result("delete   \(path)") }
-      for path in part.displacedPaths { try console.result("move     \(path)") }
-    }
+    try tellParts(console)
+    try console.list("replace  ", plan.parts.flatMap(\.replacedPaths), all: listsAll)
+    try console.list("delete   ", plan.parts.flatMap(\.deletedPaths), all: listsAll)
+    try console.list("move     ", plan.parts.flatMap(\.displacedPaths), all: listsAll)
     tellRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
     tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
     for process in plan.runningProcesses() {
@@ -29,9 +28,9 @@ struct DeviceRestoreText {
     }
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(plan.total(\.creates).text)")
-    try console.result("would replace \(plan.total(\.replaces).text)")
-    try console.result("would leave \(plan.total(\.leaves).text)")
-    if plan.request.deletes { try console.result("would delete \(plan.total(\.deletes).text)") }
+    try plan.total(\.replaces).tell("would replace", console)
+    try plan.total(\.leaves).tell("would leave", console)
+    try plan.total(\.deletes).tell("would delete", console)
     try tellInstalls(console)
   }
 
@@ -45,19 +44,27 @@ struct DeviceRestoreText {
         "saved what was there: snapshot \(id); 'sandboxctl restore \(id) --in-place' brings it back"
       )
     }
-    for part in plan.parts { try console.result(Self.line(part)) }
+    try tellParts(console)
     tellNotes(spared: report.remarks(\.spared), isDone: true, console)
     let id = plan.snapshot.id.hex.prefix(8)
     try console.result(
       "restored \(report.total(\.restored).text) from snapshot \(id) to "
         + "\(plan.request.device.root) in \(Times.duration(report.seconds))")
-    try console.result("left \(report.total(\.left).text)")
-    if plan.request.deletes { try console.result("deleted \(report.total(\.deleted).text)") }
+    try report.total(\.left).tell("left", console)
+    try report.total(\.deleted).tell("deleted", console)
     if let trash = report.trash {
       try console.result(
         "what gave way is in the trash: \(trash); 'sandboxctl trash list' shows it")
     }
     try tellInstalls(console)
+  }
+
+  private func tellParts(_ console: Console) throws {
+    let excerpt = ListExcerpt(plan.parts, all: listsAll) { part in
+      [part.plan.creates.bytes, part.plan.replaces.bytes, part.plan.leaves.bytes].clampedSum
+    }
+    for part in excerpt.shown { try console.result(Self.line(part)) }
+    if let remainder = excerpt.remainder { try console.result(remainder) }
   }
 
   private static func line(_ part: PlannedPart) -> String {
@@ -86,15 +93,7 @@ struct DeviceRestoreText {
     for remark in plan.remarks(\.foreignLinks) {
       console.note("\(remark.path): \(remark.remark), which is in no container of the snapshot")
     }
-    if !plan.notHeld.isEmpty {
-      let sums = plan.notHeld.reduce(into: (files: 0, bytes: UInt64(0))) {
-        $0.files = Int(clamping: UInt64($0.files) &+ $1.files)
-        $0.bytes.addClamping($1.bytes)
-      }
-      console.note(
-        "the snapshot does not hold what its policy left out: \(Sizes.text(sums.bytes)) in "
-          + "\(Sizes.count(sums.files, "file")); 'sandboxctl snapshots show' lists it")
-    }
+    console.note(notHeld: plan.notHeld)
   }
 
   private func tellInstalls(_ console: Console) throws {

@@ -9,12 +9,16 @@ struct NextSteps {
   /// "next: sandboxctl restore latest --app firefox --to look     sandboxctl ls latest"
   let line: String
 
-  /// Nil when no snapshot was made. `suffix` is what each command needs besides.
-  init?(_ done: [(plan: BackupPlan, report: BackupReport)], suffix: String) {
+  /// Nil when no snapshot was made. `suffix` is what each command needs besides; `heads` are the
+  /// repository's snapshots: `latest` is suggested only where it is sure to be the one just made.
+  init?(
+    _ done: [(plan: BackupPlan, report: BackupReport)], among heads: [SnapshotHead], suffix: String
+  ) {
     let made = done.filter { $0.report.snapshot != nil }
     guard let first = made.first, let stored = first.report.snapshot else { return nil }
-    // 'latest' is a whole device's, and of several one only.
-    let isLatest = made.count == 1 && stored.snapshot.scope == .device
+    // 'latest' is a whole device's, and with snapshots of several devices it comes with a warning.
+    let isOnlyDevice = heads.allSatisfy { $0.device.identity == stored.snapshot.device.identity }
+    let isLatest = made.count == 1 && stored.snapshot.scope == .device && isOnlyDevice
     let name = isLatest ? "latest" : String(stored.id.hex.prefix(8))
     let app = Self.app(first.plan, in: stored.snapshot)
     let part = app.map { " --app \(ShellWord.text($0))" } ?? ""

@@ -47,7 +47,7 @@ extension RestoreCommand {
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
       try output.json
-        ? console.result(plan.json(needs)) : DeviceRestoreText(plan).tell(console, needs)
+        ? console.result(plan.json(needs)) : DeviceRestoreText(plan, listsAll: list.all).tell(console, needs)
       return Self.status(
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
@@ -71,7 +71,7 @@ extension RestoreCommand {
     if output.json {
       try console.result(report.json(plan))
     } else {
-      try DeviceRestoreText(plan).tell(report, console, quiet: output.quiet)
+      try DeviceRestoreText(plan, listsAll: list.all).tell(report, console, quiet: output.quiet)
     }
     return Self.status(damaged: report.damaged, failed: report.remarks(\.failed))
   }

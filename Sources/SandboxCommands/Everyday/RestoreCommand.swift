@@ -80,6 +80,7 @@ struct RestoreCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Say what would be done and do nothing.")
   var dryRun = false
 
+  @OptionGroup var list: ListOptions
   @OptionGroup var repository: RepositoryOptions
   @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
@@ -127,7 +128,7 @@ struct RestoreCommand: SandboxCommand {
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
-      try output.json ? console.result(plan.json(needs)) : plan.tell(console, needs)
+      try output.json ? console.result(plan.json(needs)) : plan.tell(console, needs, listsAll: list.all)
       return Self.status(damaged: plan.damaged, failed: plan.blocked, needs)
     }
     let counters = ProgressCounters()

@@ -5,19 +5,19 @@ internal import SystemIO
 
 extension RestorePlan {
   /// Says what would be done: what is replaced and removed by name, all of it in numbers.
-  func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
-    for path in replacedPaths { try console.result("replace  \(path)") }
-    for path in deletedPaths { try console.result("delete   \(path)") }
-    for remark in displaced { try console.result("rename   \(remark.path)") }
+  func tell(_ console: Console, _ needs: [VolumeNeed], listsAll: Bool) throws {
+    try console.list("replace  ", replacedPaths, all: listsAll)
+    try console.list("delete   ", deletedPaths, all: listsAll)
+    try console.list("rename   ", displaced.map(\.path), all: listsAll)
     for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
     for remark in blocked { console.warning("not restored: \(remark.path): \(remark.remark)") }
     for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    console.note(notHeld: notHeld)
     console.warn(ofTooMuch: needs)
     try console.result("would restore \(creates.text)")
-    if request.overwrite == nil { return }
-    try console.result("would replace \(replaces.text)")
-    try console.result("would leave \(leaves.text)")
-    if request.deletes { try console.result("would delete \(deletes.text)") }
+    try replaces.tell("would replace", console)
+    try leaves.tell("would leave", console)
+    try deletes.tell("would delete", console)
   }
 }
 
@@ -34,8 +34,9 @@ extension RestoreReport {
     try console.result(
       "restored \(restored.text) from snapshot \(id) to \(plan.request.target) "
         + "in \(Times.duration(seconds))")
-    if plan.request.overwrite != nil { try console.result("left \(left.text)") }
-    if plan.request.deletes { try console.result("deleted \(deleted.text)") }
+    try left.tell("left", console)
+    try deleted.tell("deleted", console)
+    console.note(notHeld: plan.notHeld)
     if ownersNotSet > 0 {
       console.note(
         "\(Sizes.count(ownersNotSet, "entry", plural: "entries")) belonged to another user or group "
@@ -60,6 +61,11 @@ extension RestoreReport {
 }
 
 extension RestoreTotals {
+  /// Writes a line about the entries, if there are any.
+  func tell(_ words: String, _ console: Console) throws {
+    if entries > 0 { try console.result("\(words) \(text)") }
+  }
+
   /// What there is: "3.1 GiB in 41,209 files, 812 folders, 14 links".
   var text: String {
     var parts = [
@@ -68,5 +74,17 @@ extension RestoreTotals {
     if links > 0 { parts.append(Sizes.count(links, "link")) }
     if specials > 0 { parts.append(Sizes.count(specials, "special file")) }
     return parts.joined(separator: ", ")
+  }
+}
+
+extension Console {
+  /// Notes how much of what is restored the snapshot's policy excluded.
+  func note(notHeld: [LeftOut]) {
+    if notHeld.isEmpty { return }
+    let bytes = notHeld.lazy.map(\.bytes).clampedSum
+    let files = Int(clamping: notHeld.lazy.map(\.files).clampedSum)
+    note(
+      "the snapshot does not hold what its policy excluded: \(Sizes.text(bytes)) in "
+        + "\(Sizes.count(files, "file")); 'sandboxctl snapshots show' lists it")
   }
 }

@@ -5,9 +5,10 @@ internal import SystemIO
 /// All that a snapshot says, for a person.
 struct SnapshotText {
   private let stored: StoredSnapshot
+  private let listsAll: Bool
   private var snapshot: Snapshot { stored.snapshot }
 
-  init(_ stored: StoredSnapshot) { self.stored = stored }
+  init(_ stored: StoredSnapshot, listsAll: Bool) { (self.stored, self.listsAll) = (stored, listsAll) }
 
   var lines: [String] {
     head + section("apps", apps) + section("data classes", classes)
@@ -70,11 +71,12 @@ struct SnapshotText {
   }
 
   private var apps: [String] {
-    snapshot.apps.map { app in
+    let excerpt = ListExcerpt(snapshot.apps, all: listsAll)
+    return excerpt.shown.map { app in
       let version = [app.version, app.build.map { "(\($0))" }].compactMap { $0 }
       let words = [app.identifier, app.name ?? "", version.joined(separator: " ")]
       return Self.shown(words.filter { !$0.isEmpty }.joined(separator: "  "))
-    }
+    } + [excerpt.remainder].compactMap(\.self)
   }
 
   private var classes: [String] {
@@ -91,12 +93,13 @@ struct SnapshotText {
   private var leftOut: [String] {
     if snapshot.leftOut.isEmpty { return [] }
     var table = Table([("path", .left), ("files", .right), ("size", .right), ("by", .left)])
-    for left in snapshot.leftOut {
+    let excerpt = ListExcerpt(snapshot.leftOut, all: listsAll, size: \.bytes)
+    for left in excerpt.shown {
       table.add([
         left.path.description, Sizes.count(Int(clamping: left.files)), Sizes.text(left.bytes),
         Self.shown(left.rule),
       ])
     }
-    return table.lines
+    return table.lines + [excerpt.remainder].compactMap(\.self)
   }
 }

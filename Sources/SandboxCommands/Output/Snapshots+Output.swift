@@ -28,7 +28,11 @@ extension Repository {
 extension TreeEntry {
   /// The entry as a line of `find --json`.
   func json(at path: ByteString, in snapshots: [StoredSnapshot]) -> JSON {
-    .object(JSON.path(path) + jsonMembers + [JSON.Member("snapshots", snapshots.map(\.id).json)])
+    .object(
+      JSON.path(path) + jsonMembers + [
+        JSON.Member("snapshots", snapshots.map(\.id).json),
+        JSON.Member("devices", snapshots.deviceIdentities),
+      ])
   }
 }
 
@@ -40,10 +44,18 @@ extension PathVersion {
       members.append(JSON.Member("content", .string(content.hex)))
     }
     members.append(JSON.Member("snapshots", snapshots.map(\.id).json))
+    members.append(JSON.Member("devices", snapshots.deviceIdentities))
     if let first = snapshots.first, let last = snapshots.last {
       members.append(JSON.Member("first_time", .string(first.snapshot.time.rfc3339)))
       members.append(JSON.Member("last_time", .string(last.snapshot.time.rfc3339)))
     }
     return .object(members)
+  }
+}
+
+extension [StoredSnapshot] {
+  /// The identities of their devices, each once, as JSON.
+  var deviceIdentities: JSON {
+    .array(SnapshotDevices(self).grouped(self).map { .string($0[0].snapshot.device.identity) })
   }
 }

@@ -58,12 +58,15 @@ struct FindCommand: SandboxCommand {
     defer { console.warn(of: reader.remarks) }
     let search = SnapshotSearch(pattern, in: listing.snapshots, from: reader)
     var line = ListingLine()
+    let devices = SnapshotDevices(listing.snapshots)
     try search.run { finding in
       switch finding {
       case .found(let path, let entry, let snapshots):
         found += 1
         if output.json { return try console.result(entry.json(at: path, in: snapshots)) }
-        line.set(entry, at: path, note: snapshots.map(\.id).shortNames)
+        let names = devices.areSeveral ? devices.grouped(snapshots).map { devices.name($0[0]) } : []
+        let note = names.isEmpty ? "" : "  " + names.joined(separator: ", ")
+        line.set(entry, at: path, note: snapshots.map(\.id).shortNames + note)
         try console.result(bytes: line.bytes.span)
       case .damage(let path, let error, let snapshots):
         damaged += 1

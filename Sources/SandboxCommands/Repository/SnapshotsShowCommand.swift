@@ -26,6 +26,7 @@ struct SnapshotsShowCommand: SandboxCommand {
   var snapshot: String
 
   @OptionGroup var repository: RepositoryOptions
+  @OptionGroup var list: ListOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
@@ -35,7 +36,7 @@ struct SnapshotsShowCommand: SandboxCommand {
       let members = stored.snapshot.json.members ?? []
       try console.result(.object([JSON.Member("id", .string(stored.id.hex))] + members))
     } else {
-      for line in SnapshotText(stored).lines { try console.result(line) }
+      for line in SnapshotText(stored, listsAll: list.all).lines { try console.result(line) }
     }
     return .done
   }

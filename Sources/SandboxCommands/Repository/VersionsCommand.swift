@@ -84,19 +84,24 @@ struct VersionsCommand: SandboxCommand {
       hint: "'sandboxctl find' looks for a name or a pattern in all of them")
   }
 
+  /// A version a row; of snapshots of several devices with the device, a row for each.
   private static func table(_ versions: [PathVersion]) -> Table {
-    var table = Table([
-      ("snapshot", .left), ("made", .left), ("snapshots", .right), ("size", .right),
-      ("modified", .left), ("content", .left),
-    ])
-    for version in versions {
-      guard let first = version.snapshots.first else { continue }
-      table.add([
-        String(first.id.hex.prefix(8)), Times.text(first.snapshot.time),
-        Sizes.count(version.snapshots.count), version.entry.contentSize.map(Sizes.text) ?? "",
-        Times.text(version.entry.modified),
-        version.entry.contentID.map { String($0.hex.prefix(16)) } ?? version.entry.kindName,
+    let devices = SnapshotDevices(versions.flatMap(\.snapshots))
+    var table = Table(
+      [("snapshot", .left), ("made", .left)] + (devices.areSeveral ? [("device", .left)] : []) + [
+        ("snapshots", .right), ("size", .right), ("modified", .left), ("content", .left),
       ])
+    for version in versions {
+      for snapshots in devices.grouped(version.snapshots) {
+        let first = snapshots[0]
+        table.add(
+          [String(first.id.hex.prefix(8)), Times.text(first.snapshot.time)]
+            + (devices.areSeveral ? [devices.name(first)] : []) + [
+              Sizes.count(snapshots.count), version.entry.contentSize.map(Sizes.text) ?? "",
+              Times.text(version.entry.modified),
+              version.entry.contentID.map { String($0.hex.prefix(16)) } ?? version.entry.kindName,
+            ])
+      }
     }
     return table
   }

@@ -1,0 +1,65 @@
+internal import ArgumentParser
+internal import SystemIO
+
+/// How much of a long list text output shows.
+struct ListOptions: ParsableArguments {
+  @Flag(help: "List everything (default: the 20 largest, and a count of the others).")
+  var all = false
+}
+
+/// The part of a list that text output shows: the largest elements, largest first, and totals of the
+/// others. A list that is short enough is shown whole, in its own order.
+struct ListExcerpt<Element> {
+  /// The elements to show.
+  let shown: [Element]
+  /// How many elements with a size are not shown.
+  let hidden: Int
+  /// The sizes of the hidden elements, in bytes.
+  let hiddenBytes: UInt64
+  /// How many elements of size 0 are not shown.
+  let empty: Int
+
+  /// The most elements that are shown.
+  static var limit: Int { 20 }
+
+  /// Chooses by size in bytes; of equal ones the first in the list.
+  init(_ elements: [Element], all: Bool, size: (Element) -> UInt64) {
+    guard !all, elements.count > Self.limit else {
+      (shown, hidden, hiddenBytes, empty) = (elements, 0, 0, 0)
+      return
+    }
+    let sizes = elements.map(size)
+    let largest = elements.indices.filter { sizes[$0] > 0 }
+      .sorted { (sizes[$1], $0) < (sizes[$0], $1) }
+    shown = largest.prefix(Self.limit).map { elements[$0] }
+    hidden = max(0, largest.count - Self.limit)
+    hiddenBytes = largest.dropFirst(Self.limit).map { sizes[$0] }.clampedSum
+    empty = elements.count - largest.count
+  }
+
+  /// Shows the first elements of a list without sizes.
+  init(_ elements: [Element], all: Bool) {
+    shown = all ? elements : Array(elements.prefix(Self.limit))
+    (hidden, hiddenBytes, empty) = (elements.count - shown.count, 0, 0)
+  }
+
+  /// A line about what is not shown: "914 more, 12.1 MiB; 3 empty (--all lists them)"; nil if all is.
+  var remainder: String? {
+    var parts: [String] = []
+    if hidden > 0 {
+      let bytes = hiddenBytes > 0 ? ", \(Sizes.text(hiddenBytes))" : ""
+      parts.append("\(Sizes.count(hidden)) more\(bytes)")
+    }
+    if empty > 0 { parts.append("\(Sizes.count(empty)) empty") }
+    return parts.isEmpty ? nil : parts.joined(separator: "; ") + " (--all lists them)"
+  }
+}
+
+extension Console {
+  /// Writes paths, a line each behind a word, or the first of them and a count of the others.
+  func list(_ word: String, _ paths: [ByteString], all: Bool) throws {
+    let excerpt = ListExcerpt(paths, all: all)
+    for path in excerpt.shown { try result(word + path.description) }
+    if let remainder = excerpt.remainder { try result(word + remainder) }
+  }
+}
