@@ -16,7 +16,7 @@ BUILD_PACKAGES = libarchive-dev libsodium-dev libyaml-dev libzstd-dev pkg-config
 CHECK_PACKAGES = mandoc python3
 BENCH_PACKAGES = restic rsync time zstd
 TEST_PACKAGES = attr btrfs-progs bubblewrap busybox-static cron dbus fish flatpak libarchive-tools \
-  ostree procps python3-jsonschema sqlite3 strace systemd xfsprogs zsh zstd
+  ostree procps python3-jsonschema sqlite3 squashfs-tools strace systemd xfsprogs zsh zstd
 
 MAN_PAGES = $(wildcard Man/*.[1-9])
 SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Package.swift Fuzzers/Sources)

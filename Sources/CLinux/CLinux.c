@@ -252,6 +252,7 @@ long cl_volume_times(int fd) {
   long r = CL_RETRY(fstatfs(fd, &s));
   if (r < 0) return r;
   unsigned long magic = (unsigned long)s.f_type & 0xffffffff;
+  if (magic == 0x794c7630 /* overlayfs */) return CL_TIMES_LAYERED;
   if (is_one_of(magic, remote, sizeof remote / sizeof *remote)) return CL_TIMES_REMOTE;
   return is_one_of(magic, loose, sizeof loose / sizeof *loose) ? CL_TIMES_LOOSE : CL_TIMES_EXACT;
 }

@@ -14,10 +14,14 @@ public enum VolumeTimes: Sendable, Hashable {
 
 extension Descriptor {
   /// What the times of the volume's files are worth.
-  public func volumeTimes() throws(SystemError) -> VolumeTimes {
+  public func volumeTimes() throws(SystemError) -> VolumeTimes { try volumeTimes(overlaid: 0) }
+
+  /// The same of a layer of so many overlays.
+  func volumeTimes(overlaid depth: Int) throws(SystemError) -> VolumeTimes {
     switch try SystemError.check(.space, name, { cl_volume_times(raw) }) {
     case Int(CL_TIMES_EXACT): .exact
     case Int(CL_TIMES_REMOTE): .remote
+    case Int(CL_TIMES_LAYERED): try OverlayLayers.times(of: self, depth: depth)
     default: .loose
     }
   }

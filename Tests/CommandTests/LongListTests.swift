@@ -17,7 +17,8 @@ import Testing
       try cli.folder.write(bytes, at: ByteString(app + "/cache/file"))
     }
     for number in 0..<5 {
-      _ = try Folder.make(path: cli.folder.path(ByteString("device/.var/app/org.example.Empty\(number)/data")))
+      let empty = ByteString("device/.var/app/org.example.Empty\(number)/data")
+      _ = try Folder.make(path: cli.folder.path(empty))
     }
     _ = try cli.succeed("init repo --plain --no-default")
   }

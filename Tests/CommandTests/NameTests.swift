@@ -37,7 +37,9 @@ import Testing
     let backup = try cli.run("backup --repo repo")
     #expect(backup.code == 0)
     Self.expectReadable(backup.standardOutput, "backup")
-    for line in ["apps", "classify --all", "ls latest --recursive --repo repo", "snapshots --repo repo"] {
+    for line in [
+      "apps", "classify --all", "ls latest --recursive --repo repo", "snapshots --repo repo",
+    ] {
       let outcome = try cli.run(line)
       #expect(outcome.code == 0)
       Self.expectReadable(outcome.standardOutput, line)

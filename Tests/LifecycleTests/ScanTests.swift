@@ -72,6 +72,19 @@ import Testing
     #expect(explanation.verdicts == container.entries[marked].verdicts)
   }
 
+  /// A question about one path reads the directories on the way to it, and no other.
+  @Test func aQuestionAboutOnePathReadsOnlyTheWayToIt() throws {
+    let rig = try Rig()
+    for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {
+      try rig.folder.write("x", at: ByteString("tree").appending(path))
+    }
+    var options = ScanOptions()
+    options.only = "a/b"
+    let fates = try rig.scan(options: options).fates
+    #expect(
+      Set(fates.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
+  }
+
   @Test func aFolderOfThousandsIsSeenWhole() throws {
     let rig = try Rig()
     let tree = try Folder.open(path: rig.folder.path("tree"))

@@ -1,6 +1,7 @@
-import SystemIO
 import TestSupport
 import Testing
+
+@testable import SystemIO
 
 /// What the times of files are worth, by volume, and how late they may be.
 @Suite struct VolumeTimesTests {
@@ -11,6 +12,37 @@ import Testing
     #expect(try Folder.open(path: folder.path("memory")).volumeTimes() == .loose)
     #expect(try Folder.open(path: "/proc").volumeTimes() == .exact)
     withExtendedLifetime(mount) {}
+  }
+
+  /// An overlay's times are worth as little as those of its worst layer.
+  @Test func ofAnOverlayAsLittleAsOfItsLayers() throws {
+    guard try Mount.isPermitted() else { return }
+    let folder = try TemporaryFolder("times")
+    guard try folder.folder.volumeTimes() == .exact else { return }
+    for name: ByteString in ["lower", "upper", "work", "merged"] {
+      try folder.folder.createFolder(name)
+    }
+    func times() throws -> VolumeTimes {
+      let overlay = try Mount(overlayBelow: folder.path)
+      defer { withExtendedLifetime(overlay) {} }
+      return try Folder.open(path: folder.path("merged")).volumeTimes()
+    }
+    #expect(try times() == .exact)
+    let memory = try Mount(inMemory: "size=1m", on: folder.path("lower"))
+    #expect(try times() == .loose)
+    withExtendedLifetime(memory) {}
+  }
+
+  @Test func theMountTableNamesAnOverlaysLayers() {
+    let table = """
+      22 1 254:1 / / rw - ext4 /dev/root rw
+      61 22 0:52 / /other rw - overlay overlay rw,lowerdir=/wrong,upperdir=/wrong2
+      60 22 0:51 / /m\\040x rw,relatime shared:1 master:2 - overlay overlay \
+      rw,lowerdir=/a\\040b:/c\\134:d\\134,e:relative,upperdir=/up,workdir=/work,xino=off
+      """
+    let found = OverlayLayers.directories(of: 51, Array(table.utf8))
+    #expect(found == ["/a b", "/c:d,e", "/up"])
+    #expect(OverlayLayers.directories(of: 53, Array(table.utf8)).isEmpty)
   }
 
   @Test(arguments: [

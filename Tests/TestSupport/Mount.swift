@@ -47,6 +47,19 @@ public final class Mount: Sendable {
     try self.init(["-t", "overlay", "-o", options, "overlay"], on: folder.appending("merged"))
   }
 
+  /// Mounts a squashfs image of `source` with further entries, as mksquashfs(1) reads them after `-p`,
+  /// on a new folder `name` of `folder`.
+  public convenience init(
+    squashed source: String, with entries: [String], in folder: TemporaryFolder, _ name: ByteString
+  ) throws {
+    try folder.folder.createFolder(name)
+    let image = folder.string + "/squashed"
+    let words = [source, image, "-quiet", "-no-progress"] + entries.flatMap { ["-p", $0] }
+    let made = try Program.run("mksquashfs", words)
+    guard made.code == 0 else { throw Program.Failure(description: made.errors) }
+    try self.init(["-t", "squashfs", "-o", "loop", image], on: folder.path(name))
+  }
+
   private init(_ arguments: [String], on target: ByteString) throws {
     path = String(decoding: target.bytes, as: UTF8.self)
     let outcome = try Program.run("mount", arguments + [path])

@@ -154,7 +154,7 @@ long cl_may_share(int fd);
 long cl_shared_bytes(int fd, uint64_t *bytes);
 
 // 1 when another machine's clock may give the times of the files on the volume that fd is on.
-enum { CL_TIMES_EXACT, CL_TIMES_REMOTE, CL_TIMES_LOOSE };
+enum { CL_TIMES_EXACT, CL_TIMES_REMOTE, CL_TIMES_LOOSE, CL_TIMES_LAYERED };
 long cl_volume_times(int fd);
 
 // 1 when nothing on the volume that fd is on can be changed, as it is mounted.

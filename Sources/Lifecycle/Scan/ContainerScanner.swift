@@ -115,13 +115,14 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let entry = batch.entries[number]
       guard isWanted(entry, bytes, state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
-      if entry.status.kind == .directory, let fault = bounds.fault(of: entry, in: folder) {
+      if let fault = bounds.fault(of: entry, in: folder) {
         miss(entry, bytes, above, folder, fault)
         continue
       }
       let policy = classify(entry, bytes, above, folder)
       let index = add(entry, bytes, state, policy, folder)
       guard entry.status.kind == .directory else { continue }
+      if let only = options.only, !only.isWithin(scan.path(index)) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
       if options.excluded.contains(entry.status.identity) {
         scan.exclude(index)
@@ -142,7 +143,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     return options.crossesMounts
   }
 
-  /// Names a folder that no snapshot can hold, where it may have anything that is kept.
+  /// Names an entry that no snapshot can hold, where it may have anything that is kept.
   private mutating func miss(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
     _ folder: borrowing WalkFolder, _ fault: String

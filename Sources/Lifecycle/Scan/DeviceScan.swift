@@ -80,6 +80,9 @@ public struct ScanOptions: Sendable {
   public var excluded: Set<FileIdentity>
   /// Whether file systems that are mounted below a container's root are entered.
   public var crossesMounts = false
+  /// A path in the container: only the directories on the way to it and itself are read, as for a
+  /// question about one entry. Nil: all are.
+  public var only: ByteString?
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
   /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks

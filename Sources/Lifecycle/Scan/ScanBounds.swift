@@ -16,8 +16,13 @@ struct ScanBounds {
     bytes = FormatLimit.path - prefix.count - 2 - Int(UInt8.max)
   }
 
-  /// Why no snapshot can hold a folder with all that may be in it; nothing where one can.
+  /// Why no snapshot can hold an entry, a folder with all that may be in it; nil if one can.
   func fault(of entry: WalkBatch.Entry, in folder: borrowing WalkFolder) -> String? {
+    // Linux has NAME_MAX of 255, but not all of its file systems heed it.
+    if entry.nameRange.count > Int(UInt8.max) {
+      return "no snapshot can hold it: its name has \(entry.nameRange.count) bytes, more than 255"
+    }
+    guard entry.status.kind == .directory else { return nil }
     if folder.depth >= depth {
       return "no snapshot can hold it: it lies in more than \(depth) folders"
     }

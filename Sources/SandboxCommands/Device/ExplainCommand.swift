@@ -67,7 +67,9 @@ struct ExplainCommand: SandboxCommand {
   private func query(
     _ container: Container, _ inner: ByteString, _ device: Device, _ policy: CompiledPolicy
   ) throws -> (query: EntryQuery, exists: Bool) {
-    let scan = DeviceScan.run(device, policy: policy) { $0 == container }
+    var options = ScanOptions()
+    options.only = inner
+    let scan = DeviceScan.run(device, policy: policy, options: options) { $0 == container }
     if let found = scan.containers.first, let index = found.index(of: inner) {
       return (found.query(index), true)
     }

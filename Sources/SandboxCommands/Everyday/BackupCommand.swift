@@ -209,7 +209,8 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, nil, listsAll: list.all).write(console, isQuiet: output.quiet, isStrict: strict)
+      try BackupText(plan, nil, listsAll: list.all)
+        .write(console, isQuiet: output.quiet, isStrict: strict)
     }
     return status
   }
@@ -225,7 +226,8 @@ struct BackupCommand: SandboxCommand {
         continue
       }
       if number > 0, !output.quiet { try console.result("") }
-      try BackupText(plan, report, listsAll: list.all).write(console, isQuiet: output.quiet, isStrict: strict)
+      try BackupText(plan, report, listsAll: list.all)
+        .write(console, isQuiet: output.quiet, isStrict: strict)
     }
     if output.json || output.quiet { return }
     if isOnSameDisk, !acceptSameDisk {

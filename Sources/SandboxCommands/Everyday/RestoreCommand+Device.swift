@@ -47,7 +47,8 @@ extension RestoreCommand {
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
       try output.json
-        ? console.result(plan.json(needs)) : DeviceRestoreText(plan, listsAll: list.all).tell(console, needs)
+        ? console.result(plan.json(needs))
+        : DeviceRestoreText(plan, listsAll: list.all).tell(console, needs)
       return Self.status(
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }

@@ -128,7 +128,8 @@ struct RestoreCommand: SandboxCommand {
     let needs = plan.volumeNeeds(from: reader)
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
-      try output.json ? console.result(plan.json(needs)) : plan.tell(console, needs, listsAll: list.all)
+      try output.json
+        ? console.result(plan.json(needs)) : plan.tell(console, needs, listsAll: list.all)
       return Self.status(damaged: plan.damaged, failed: plan.blocked, needs)
     }
     let counters = ProgressCounters()

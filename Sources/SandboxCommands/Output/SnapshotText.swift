@@ -8,7 +8,9 @@ struct SnapshotText {
   private let listsAll: Bool
   private var snapshot: Snapshot { stored.snapshot }
 
-  init(_ stored: StoredSnapshot, listsAll: Bool) { (self.stored, self.listsAll) = (stored, listsAll) }
+  init(_ stored: StoredSnapshot, listsAll: Bool) {
+    (self.stored, self.listsAll) = (stored, listsAll)
+  }
 
   var lines: [String] {
     head + section("apps", apps) + section("data classes", classes)

@@ -1,0 +1,93 @@
+/// The directories that an overlay file system is made of, by /proc/self/mountinfo
+/// (Documentation/filesystems/overlayfs.rst, proc_pid_mountinfo(5)).
+enum OverlayLayers {
+  /// Overlays may lie on overlays; the kernel allows two levels of it.
+  private static let deepest = 3
+
+  /// What the times of an overlay's files are worth: as little as those of its worst layer. A layer
+  /// that cannot be opened, as one outside of this container, counts as one on a disk.
+  static func times(
+    of overlay: borrowing Descriptor, depth: Int
+  ) throws(SystemError) -> VolumeTimes {
+    let device = try overlay.status().identity.device
+    guard depth < deepest,
+      let table = try Descriptor.open(path: "/proc/self/mountinfo").readAll(limit: 4 << 20)
+    else { return .exact }
+    var worst = VolumeTimes.exact
+    for layer in directories(of: device, table) {
+      guard let opened = try? Folder.open(path: layer),
+        let times = try? opened.descriptor.volumeTimes(overlaid: depth + 1)
+      else { continue }
+      if times == .loose { return .loose }
+      if times == .remote { worst = .remote }
+    }
+    return worst
+  }
+
+  /// The absolute paths of the layers of the mount with that device number.
+  static func directories(of device: UInt64, _ table: [UInt8]) -> [ByteString] {
+    for line in table.split(separator: UInt8(ascii: "\n")) {
+      let fields = line.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+      guard fields.count > 6, number(fields[2]) == device,
+        let dash = fields[6...].firstIndex(where: { $0.elementsEqual("-".utf8) }),
+        fields.indices.contains(dash + 3), fields[dash + 1].elementsEqual("overlay".utf8)
+      else { continue }
+      return layers(unescaped(fields[dash + 3])).filter(\.isAbsolute)
+    }
+    return []
+  }
+
+  /// "254:1" as statx(2) gives it to this program: major and minor number as in makedev(3).
+  private static func number(_ field: ArraySlice<UInt8>) -> UInt64? {
+    let parts = field.split(separator: UInt8(ascii: ":")).map {
+      UInt64(String(decoding: $0, as: UTF8.self))
+    }
+    guard parts.count == 2, let major = parts[0], let minor = parts[1] else { return nil }
+    return (major & 0xfff) << 8 | (major & ~0xfff) << 32 | minor & 0xff | (minor & ~0xff) << 12
+  }
+
+  /// Blanks, tabs, line ends and backslashes stand as three octal digits there.
+  private static func unescaped(_ field: ArraySlice<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    var rest = field
+    while let byte = rest.popFirst() {
+      let digits = String(decoding: rest.prefix(3), as: UTF8.self)
+      if byte == UInt8(ascii: "\\"), digits.utf8.count == 3, let value = UInt8(digits, radix: 8) {
+        bytes.append(value)
+        rest = rest.dropFirst(3)
+      } else {
+        bytes.append(byte)
+      }
+    }
+    return bytes
+  }
+
+  /// The values of the options that name layers; a comma or colon in a name has a backslash before it.
+  private static func layers(_ options: [UInt8]) -> [ByteString] {
+    split(options, at: UInt8(ascii: ","), keepsEscapes: true).flatMap { option -> [ByteString] in
+      for name in ["upperdir=", "lowerdir=", "lowerdir+=", "datadir+="]
+      where option.starts(with: name.utf8) {
+        let value = Array(option.dropFirst(name.utf8.count))
+        return split(value, at: UInt8(ascii: ":"), keepsEscapes: false).map { ByteString($0) }
+      }
+      return []
+    }
+  }
+
+  private static func split(
+    _ bytes: [UInt8], at separator: UInt8, keepsEscapes: Bool
+  ) -> [[UInt8]] {
+    var parts: [[UInt8]] = [[]]
+    var rest = bytes[...]
+    while let byte = rest.popFirst() {
+      if byte == separator {
+        parts.append([])
+      } else if byte == UInt8(ascii: "\\"), let next = rest.popFirst() {
+        parts[parts.count - 1] += keepsEscapes ? [byte, next] : [next]
+      } else {
+        parts[parts.count - 1].append(byte)
+      }
+    }
+    return parts.filter { !$0.isEmpty }
+  }
+}
