@@ -31,7 +31,7 @@ DATABASE_MB ?= 3000
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test scale bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test test-all scale bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -45,8 +45,11 @@ build: deps ## a release build, with Swift's libraries in the program
 run: build ## the tour on the sample device
 	Tools/tour.sh "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
-test: deps ## all tests
+test: deps ## all tests, with a sample of those that sweep each call or moment
 	$(SWIFT) test
+
+test-all: ## all tests, with each call and moment of a sweep
+	SANDBOXCTL_TEST_ALL=1 $(MAKE) test
 
 scale: build ## every command, on a device with a container of ENTRIES files (60000)
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
@@ -64,7 +67,7 @@ soak: soak-databases ## backups and restores that are killed and compared, SOAK_
 	  $(SOAK_MINUTES)
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
-	SANDBOXCTL_STRESS=1 $(SWIFT) test \
+	SANDBOXCTL_TEST_ALL=1 SANDBOXCTL_STRESS=1 $(SWIFT) test \
 	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \
 	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|TakingBackMacOSTests|LifecycleTests.UpdateTests"
 

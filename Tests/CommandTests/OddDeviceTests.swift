@@ -80,7 +80,7 @@ import Testing
     #expect(found.map(\.code) == [code])
     let text = try sample.cli.run("apps --root device --findings")
     #expect(text.code == 0)
-    #expect(text.errors.contains("Notebook.app/Info.plist"))
+    #expect(text.output.contains("Notebook.app/Info.plist"))
     // Its containers still say whose they are.
     #expect(text.output.contains(Self.notebook))
     try sample.expectBackup()
@@ -118,8 +118,8 @@ import Testing
     #expect(other.components[1].description.hasPrefix("org.example.notebook~"))
     let odd = try sample.cli.run("apps --root device --findings")
     #expect(odd.code == 0)
-    #expect(odd.errors.contains("both are kept"))
-    #expect(odd.errors.contains(uuid.description) || other.description.contains(uuid.description))
+    #expect(odd.output.contains("both are kept"))
+    #expect(odd.output.contains(uuid.description) || other.description.contains(uuid.description))
     try sample.expectBackup()
   }
 

@@ -24,9 +24,7 @@ import Testing
     #expect(before.files.count > 5)
     var recoveries = RecoveryCounts()
     var random = Seeded.fresh("ReinstallFaultTests")
-    let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
-      ? 1 : kind.staysBroken ? 4 : 9
+    let stride = Sampling.stride(kind.staysBroken ? 4 : 9)
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {
       try rig.rig.folder.folder.removeTree("phone")

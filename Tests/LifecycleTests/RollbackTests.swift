@@ -190,7 +190,7 @@ import Testing
     let new = try rig.contents()
     try rig.rig.copy("phone", to: "newer")
     var random = Seeded.fresh("RollbackTests")
-    let stride = ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 1 : 17
+    let stride = Sampling.stride(17)
     var (call, states) = (0, Set<Bool>())
     while call < 5000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride

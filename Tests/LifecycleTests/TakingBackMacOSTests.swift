@@ -29,8 +29,7 @@ import Testing
     files: ["Contents/MacOS/Example": "new program"])
 
   /// Each call where time is no matter; else each thirteenth, from another one on at each run.
-  private static let stride =
-    ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] == nil ? 13 : 1
+  private static let stride = Sampling.stride(13)
 
   private struct Home {
     struct Entry: Equatable {

@@ -19,9 +19,7 @@ import Testing
     let before = try State(rig)
     var recoveries = RecoveryCounts()
     var random = Seeded.fresh("UpdateFaultTests")
-    let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
-      ? 1 : kind.staysBroken ? 5 : 11
+    let stride = Sampling.stride(kind.staysBroken ? 5 : 11)
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
@@ -61,9 +59,7 @@ import Testing
     try rig.rig.copy("phone", to: "older")
     var recoveries = RecoveryCounts()
     var random = Seeded.fresh("InstallFaultTests")
-    let stride =
-      ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil
-      ? 1 : kind.staysBroken ? 3 : 7
+    let stride = Sampling.stride(kind.staysBroken ? 3 : 7)
     var call = 0
     while call < 2000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride

@@ -22,7 +22,7 @@ import Testing
     """
 
   static var rounds: Int {
-    ProcessInfo.processInfo.environment["SANDBOXCTL_STRESS"] != nil ? 200 : 6
+    Sampling.isWhole ? 200 : 6
   }
 
   /// Nothing precious is dropped by a plan, but what the platform itself may drop, when that is asked

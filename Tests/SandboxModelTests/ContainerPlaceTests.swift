@@ -7,7 +7,7 @@ import Testing
 /// whatever an app, a snapshot or a package calls them.
 @Suite struct ContainerPlaceTests {
   private static let hostile: [ByteString] = [
-    "..", ".", "../LaunchAgents", "../../../outside/x", "/etc", "a/b", "a\0b", "",
+    "..", ".", ".sandboxctl", "../LaunchAgents", "../../../outside/x", "/etc", "a/b", "a\0b", "",
     ByteString(String(repeating: "x", count: 256)),
   ]
   private static let uuid: ByteString = "0A0A0A0A-0000-4000-8000-000000000001"
@@ -93,5 +93,20 @@ import Testing
     let found = try phone.find()
     #expect(found.containers.isEmpty)
     #expect(found.findings(.foreignLink).map(\.path) == [ByteString(place)])
+  }
+
+  /// Nor does it write through one.
+  @Test func rootMakesNoContainerBehindALinkOfAnotherUser() throws {
+    guard Host.userID == 0 else { return }
+    let mac = try device(.macOS, "home", making: ["home/Library/Containers", "elsewhere"])
+    let library = try Folder.open(path: folder.path("home/Library"))
+    try library.createLink("Group Containers", to: folder.path("elsewhere"))
+    let group = LogicalContainer.group(LogicalName("group.a"))
+    #expect(try mac.place(forNew: group)?.parent == Host.realPath(folder.path("elsewhere")))
+    try library.setOwner(user: 1000, group: 1000, of: "Group Containers")
+    let error = #expect(throws: ModelError.self) { try mac.place(forNew: group) }
+    #expect(error?.description.contains("a link of user 1000") == true)
+    #expect(!mac.containerDirectories.contains(folder.path("elsewhere")))
+    #expect(mac.containerDirectories.count == 2)
   }
 }

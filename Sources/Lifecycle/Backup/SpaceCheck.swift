@@ -92,9 +92,8 @@ struct SpaceCheck {
       "cannot back up to '\(place)': up to \(Self.text(needed)) are new, and "
         + "\(Self.text(space.available)) are free there, of which \(Self.text(reserve)) are kept "
         + "free\(next). Largest: \(largest)",
-      hint: "free space there, leave something out with '--exclude', or choose how much stays free "
-        + "with '--keep-free'; where much of a large file that changed is stored already, "
-        + "'--no-space-check' stores what is new of it")
+      hint: "free space there, leave something out with '--exclude', choose how much stays free "
+        + "with '--keep-free', or skip this check with '--no-space-check'")
   }
 
   /// The largest apps and classes.

@@ -1,4 +1,5 @@
 public import ArchiveStore
+internal import SandboxModel
 public import SystemIO
 
 extension RestorePlan {
@@ -192,6 +193,7 @@ struct RestorePlanner: ~Copyable {
     leave(to: max(0, path.count - stored.name.count - 1))
     // No copy of the folder is held, or removing a name would copy all that are left of it.
     guard let (above, outer) = folders.last.map({ ($0.number, $0.frame) }) else { return .stop }
+    if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let (role, frame) = judge.judge(stored, at: path, in: outer)
     if role != .remove { folders[folders.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
@@ -203,6 +205,19 @@ struct RestorePlanner: ~Copyable {
     if role == .empty { return .skip }
     enter(number, pathLength: path.count, frame, isWay: role == .way)
     return .enter
+  }
+
+  /// Whether an entry has the name of the program's own directories at a container's root: no backup has
+  /// one, and a journal or a trash that came so would be trusted later.
+  private func isOwn(_ name: ByteString, at path: ByteString) -> Bool {
+    judge.rules != nil && path.count == name.count && OwnNames.has(name)
+  }
+
+  private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> WalkStep {
+    folders[folders.count - 1].unseen?.remove(name)
+    plan.blocked.append(
+      PathRemark(path: path, remark: "its name is that of this program's own directory"))
+    return .skip
   }
 
   /// Adds an entry with what is to be done with it; nothing when something stands in its way.

@@ -22,6 +22,16 @@ final class SnapshotFinder {
   /// The newest is one of the whole device, or with apps one that holds them; those that a restore
   /// made of what it replaced are named by their ids.
   func find(_ name: SnapshotName, holding apps: [String] = []) throws -> StoredSnapshot {
+    let found = try choose(name, holding: apps)
+    for (path, reason) in found.snapshot.unusableContainers {
+      console.warning(
+        "the snapshot \(found.id.hex.prefix(8)) has a container that no device can have: "
+          + "'\(path)': \(reason)")
+    }
+    return found
+  }
+
+  private func choose(_ name: SnapshotName, holding apps: [String]) throws -> StoredSnapshot {
     let isMeant = { (snapshot: SnapshotHead) in
       snapshot.reason != .preRestore
         && (apps.isEmpty ? snapshot.scope == .device : apps.allSatisfy(snapshot.holds))

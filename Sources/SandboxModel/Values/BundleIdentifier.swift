@@ -17,9 +17,11 @@ public struct BundleIdentifier: Hashable, Comparable, Sendable {
     self.bytes = bytes
   }
 
-  /// Why bytes are no identifier: they are no plain path component, or more than `maximumLength`.
+  /// Why bytes are no identifier: they are no plain path component, one of this program's own names
+  /// (`OwnNames`), or more than `maximumLength`.
   public static func fault(of bytes: ByteString) -> String? {
     if let fault = bytes.nameFault { return fault }
+    if OwnNames.has(bytes) { return "it is a name of this program's own directories" }
     return bytes.count > maximumLength
       ? "it has \(bytes.count) bytes, more than the \(maximumLength) of an identifier" : nil
   }

@@ -16,12 +16,22 @@ public struct ContainerPlace: Hashable, Sendable {
   /// - Parameters:
   ///   - directory: the layout's directory.
   ///   - names: each one component below the one before.
-  /// - Throws: `containerName` for a name that is no plain component.
+  /// - Throws: `containerName` for a name that is no plain component, or one of this program's own, and
+  ///   for a directory to which only a link of another user leads, which root does not follow.
   init(
     in directory: ByteString, _ names: ByteString..., of container: LogicalContainer
   ) throws(ModelError) {
     for name in names {
       if let fault = name.nameFault { throw .containerName(name, of: container, fault) }
+      if OwnNames.has(name) {
+        throw .containerName(name, of: container, "it is one of this program's own directories")
+      }
+    }
+    if let link = ForeignLink.first(in: directory) {
+      throw ModelError(
+        .containerName, "use the container", on: container.prefix,
+        "'\(link.path)' is a link of user \(link.owner), and root does not follow the links of others",
+        hint: "run as the user whose device it is")
     }
     let path = names.reduce(Host.resolved(directory)) { $0.appending($1) }
     (parent, name) = (path.parent, names.last ?? "")
@@ -166,7 +176,8 @@ extension Device {
       case .flatpak: [root, DeviceFinder.overrides(ofAppsIn: root)]
       case .coreSimulator, .snap, .folder: [root]
       }
-    return directories.compactMap { $0.map(Host.resolved) }
+    return directories.compactMap { $0 }.filter { ForeignLink.first(in: $0) == nil }
+      .map(Host.resolved)
   }
 }
 
