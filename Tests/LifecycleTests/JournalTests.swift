@@ -48,6 +48,19 @@ import Testing
     #expect(JournalStep(["path": "a", "in": 0, "keep": 1, "as": "../x"], roots: 2) == nil)
   }
 
+  /// What no reader would take is refused before the first step, and the journal that is there stays.
+  @Test func aJournalTooLargeToReadIsNotWritten() throws {
+    let temporary = try TemporaryFolder()
+    let record = record()
+    let name = ByteString(record.id + ".json")
+    #expect(throws: SystemError.tooLarge(temporary.path(name))) {
+      try OperationJournal.write(record, in: temporary.folder, limit: record.bytes.count - 1)
+    }
+    #expect(try temporary.folder.names().isEmpty)
+    try OperationJournal.write(record, in: temporary.folder, limit: record.bytes.count)
+    #expect(try temporary.read(name) == record.bytes)
+  }
+
   @Test func aDamagedJournalIsNoJournal() throws {
     let bytes = record().bytes
     #expect(JournalRecord(reading: Array(bytes.dropLast(4))) == nil)

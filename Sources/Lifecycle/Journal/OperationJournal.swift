@@ -116,11 +116,13 @@ final class OperationJournal {
   private func write() throws(SystemError) { try Self.write(record, in: folder) }
 
   /// Writes a record in the place of the one that is there.
+  ///
+  /// - Throws: `tooLarge`, with nothing written, for one of more bytes than a reader takes.
   static func write(
-    _ record: JournalRecord, in folder: borrowing Folder
+    _ record: JournalRecord, in folder: borrowing Folder, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
     let bytes = record.bytes
-    guard bytes.count <= JournalRecord.limit else {
+    guard bytes.count <= limit else {
       throw SystemError.tooLarge(folder.path.appending(file(record.id)))
     }
     try AtomicFile.write(bytes, as: file(record.id), in: folder, permissions: 0o600)
