@@ -4,7 +4,7 @@ enum OverlayLayers {
   /// Overlays may lie on overlays; the kernel allows two levels of it.
   private static let deepest = 3
 
-  /// What the times of an overlay's files are worth: as little as those of its worst layer. A layer
+  /// Returns the reliability of file times on an overlay, which is that of its worst layer. A layer
   /// that cannot be opened, as one outside of this container, counts as one on a disk.
   static func times(
     of overlay: borrowing Descriptor, depth: Int

@@ -16,7 +16,7 @@ extension Descriptor {
   /// What the times of the volume's files are worth.
   public func volumeTimes() throws(SystemError) -> VolumeTimes { try volumeTimes(overlaid: 0) }
 
-  /// The same of a layer of so many overlays.
+  /// The reliability of file times on this volume, itself a layer of `depth` nested overlays.
   func volumeTimes(overlaid depth: Int) throws(SystemError) -> VolumeTimes {
     switch try SystemError.check(.space, name, { cl_volume_times(raw) }) {
     case Int(CL_TIMES_EXACT): .exact

@@ -42,7 +42,7 @@ public struct RestorePlan: Sendable {
     self.place = place
   }
 
-  /// What of the restored path the snapshot does not hold, because its policy excluded it.
+  /// The parts of the restored path that the snapshot does not hold, because its policy excluded them.
   public var notHeld: [LeftOut] {
     snapshot.snapshot.leftOut.filter {
       $0.path.isWithin(request.path) || request.path.isWithin($0.path)
