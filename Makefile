@@ -31,7 +31,7 @@ DATABASE_MB ?= 3000
 FUZZ_SECONDS ?= 60
 TARGETS ?=
 
-.PHONY: help deps build run test test-all scale bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
+.PHONY: help deps build run test test-all scale scale-tables bench-small tsan soak soak-databases fuzz fuzz-seeds lint test-tools install bench readme man clean
 
 help: ## what can be made
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' Makefile | expand -t 12
@@ -53,6 +53,10 @@ test-all: ## all tests, with each call and moment of a sweep
 
 scale: build ## every command, on a device with a container of ENTRIES files (60000)
 	$(PYTHON) Tools/scale.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" $(ENTRIES)
+
+scale-tables: build ## the tables of docs/scale.md (an hour, 40 GB of disk): memory by entries, by snapshots
+	$(PYTHON) Tools/scale_memory.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
+	$(PYTHON) Tools/scale_growth.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl"
 
 tsan: ## the suites of several threads under the thread sanitizer, built apart in .build-tsan (half an hour)
 	$(SWIFT) build --build-tests $(TSAN)

@@ -53,8 +53,8 @@ let package = Package(
       name: "RecoverScript", path: "Tools",
       exclude: [
         "check-imports.py", "check-man.sh", "check-sizes.py", "deps.sh", "make-man.py",
-        "readme-tour.py", "scale.py", "soak.py", "soak_databases.py", "soak_trees.py",
-        "tour.sh",
+        "readme-tour.py", "scale.py", "scale_growth.py", "scale_memory.py", "soak.py",
+        "soak_databases.py", "soak_trees.py", "tour.sh",
       ],
       resources: [.embedInCode("recover.py")], swiftSettings: common),
     .target(

@@ -57,6 +57,8 @@ public struct StoreError: Error, Hashable, Sendable {
     case invalid
     /// The work was asked to end early.
     case interrupted
+    /// An object has its name, but the disk may not keep it.
+    case notDurable
     /// A call to the system failed.
     case system
   }
@@ -79,7 +81,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case .damaged, .missing: .damaged
     case .notEmpty, .unsupported, .unknownFeature, .noSnapshot, .invalid: .refused
     case .interrupted: .interrupted
-    case .leaseLost, .system: .failed
+    case .leaseLost, .notDurable, .system: .failed
     }
   }
 }

@@ -1,7 +1,7 @@
 /// A BLAKE2b-256 digest: the name of a blob, a pack, an index or a snapshot.
 ///
 /// Digests compare as their 32 bytes do.
-public struct Digest: Hashable, Sendable {
+public struct Digest: Hashable, Sendable, BitwiseCopyable {
   /// How many bytes a digest has.
   public static let byteCount = 32
 

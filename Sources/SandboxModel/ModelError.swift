@@ -14,6 +14,8 @@ public struct ModelError: Error, Hashable, Sendable {
     case containerName = "container-name"
     /// No device is there, or none of the layout that was asked for.
     case noDevice = "no-device"
+    /// Several devices of that name.
+    case ambiguousDevice = "ambiguous-device"
     /// No app of that name.
     case noApp = "no-app"
     /// Several apps of that name.

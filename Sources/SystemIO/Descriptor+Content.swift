@@ -193,12 +193,12 @@ extension Descriptor {
   /// The file's data and holes in order, from byte 0 to `size`, where the file system tells them;
   /// else one extent of data. The place of the next `read(into:)` is moved.
   public func extents(size: UInt64) throws(SystemError) -> [Extent] {
+    let whole = [Extent(offset: 0, length: size, isHole: false)]
+    guard try areHolesTold() else { return whole }
     var extents: [Extent] = []
     var at: UInt64 = 0
     while at < size {
-      guard let data = try next(from: at, end: size, cl_next_data) else {
-        return [Extent(offset: 0, length: size, isHole: false)]
-      }
+      guard let data = try next(from: at, end: size, cl_next_data) else { return whole }
       if data > at { extents.append(Extent(offset: at, length: data - at, isHole: true)) }
       if data >= size { break }
       let hole = try next(from: data, end: size, cl_next_hole) ?? size
@@ -208,6 +208,13 @@ extension Descriptor {
       at = hole
     }
     return extents
+  }
+
+  /// Whether SEEK_HOLE tells of holes alone. OpenZFS up to 2.2.1 takes what is not on the disk yet for
+  /// holes (openzfs/zfs#15526): there everything is read.
+  private func areHolesTold() throws(SystemError) -> Bool {
+    if Faults.areArmed, let magic = Faults.fileSystem() { return cl_tells_holes_of(magic) != 0 }
+    return try SystemError.check(.seek, name) { cl_tells_holes(raw) } != 0
   }
 
   /// Where the next data or hole begins, `end` when there is none, nil where it cannot be asked.

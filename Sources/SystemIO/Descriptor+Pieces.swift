@@ -9,7 +9,7 @@ extension Descriptor {
     hole: (UInt64) throws -> Void
   ) throws -> UInt64 {
     let extents =
-      try isSparse && areHolesTold()
+      isSparse
       ? try self.extents(size: size) : [Extent(offset: 0, length: size, isHole: false)]
     for extent in extents {
       if extent.isHole {
@@ -38,12 +38,6 @@ extension Descriptor {
         if !buffer.isEmpty { try data(buffer.span) }
         return buffer.count
       }, hole: hole)
-  }
-
-  /// Whether SEEK_HOLE tells of holes alone. OpenZFS up to 2.2.1 takes what is not on the disk yet for
-  /// holes (openzfs/zfs#15526): there everything is read.
-  private borrowing func areHolesTold() throws(SystemError) -> Bool {
-    try SystemError.check(.seek, name) { cl_tells_holes(raw) } != 0
   }
 
   private static let pieceSize: UInt64 = 256 << 10

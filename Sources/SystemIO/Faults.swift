@@ -14,6 +14,8 @@ public enum Faults {
     let number: Int32
     /// How many bytes a reading at a place gets at a time, and how long it pauses after each.
     let slowness: (bytes: Int, pause: Double)?
+    /// The magic number of the file system that files appear to lie on (statfs(2)).
+    let fileSystem: UInt?
     private let calls = Atomic<Int>(0)
 
     /// Makes a plan: the call number `first` (from 1) of the given operations (nil: of all) fails
@@ -26,14 +28,21 @@ public enum Faults {
       self.first = first
       self.number = number
       self.staysBroken = staysBroken
-      slowness = nil
+      (slowness, fileSystem) = (nil, nil)
     }
 
     /// Makes a plan under which no call fails, and files are read at places so many bytes at a time,
     /// with a pause, in seconds, after each: so that whoever changes them meanwhile has time to.
     public init(pausing pause: Double, afterReading bytes: Int) {
       (operations, first, staysBroken, number) = ([], Int.max, false, 0)
-      slowness = (bytes, pause)
+      (slowness, fileSystem) = ((bytes, pause), nil)
+    }
+
+    /// Makes a plan under which no call fails, and holes are believed as on the file system of that
+    /// magic number (statfs(2)).
+    public init(onFileSystem magic: UInt) {
+      (operations, first, staysBroken, number) = ([], Int.max, false, 0)
+      (slowness, fileSystem) = (nil, magic)
     }
 
     /// How many calls have passed this plan's fault points.
@@ -76,6 +85,10 @@ public enum Faults {
   /// How many bytes of those that are wanted are read at once.
   @inline(never)
   static func portion(of wanted: Int) -> Int { min(wanted, current?.slowness?.bytes ?? wanted) }
+
+  /// The magic number of the file system that files appear to lie on; nil for their own.
+  @inline(never)
+  static func fileSystem() -> UInt? { current?.fileSystem }
 
   @inline(never)
   static func pauseAfterReading() {

@@ -1,7 +1,7 @@
 internal import CLinux
 
 /// What kind of thing a directory entry is.
-public enum FileKind: UInt8, Sendable, Hashable {
+public enum FileKind: UInt8, Sendable, Hashable, BitwiseCopyable {
   case file, directory, symlink, fifo, socket, characterDevice, blockDevice
 
   init?(mode: UInt32) {
@@ -19,7 +19,7 @@ public enum FileKind: UInt8, Sendable, Hashable {
 }
 
 /// What tells one file from every other on a running system.
-public struct FileIdentity: Hashable, Sendable {
+public struct FileIdentity: Hashable, Sendable, BitwiseCopyable {
   public let device: UInt64
   public let inode: UInt64
 
@@ -31,7 +31,7 @@ public struct FileIdentity: Hashable, Sendable {
 }
 
 /// The status of a directory entry, as `statx(2)` gives it.
-public struct FileStatus: Hashable, Sendable {
+public struct FileStatus: Hashable, Sendable, BitwiseCopyable {
   public let kind: FileKind
   /// Whether the entry is the root of another mount.
   public let isMountPoint: Bool

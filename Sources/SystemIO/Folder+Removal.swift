@@ -5,10 +5,38 @@ extension Folder {
   /// link, and never into another mount, which is an error and stays. Goes on after a failure and
   /// throws the first one at the end; what is gone already is none.
   public func removeTree(_ name: ByteString) throws(SystemError) {
-    guard try status(name).kind == .directory else { return try remove(name) }
-    var removal = Removal(root: try duplicate())
+    _ = try removeTree(name, watch: RemovalWatch())
+  }
+
+  /// The same for a tree that may be large; false where it was asked to stop before all was gone.
+  public func removeTree(
+    _ name: ByteString, watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    guard try status(name).kind == .directory else {
+      try remove(name)
+      watch.didRemove()
+      return true
+    }
+    var removal = Removal(root: try duplicate(), watch)
     removal.run(name)
     if let failure = removal.failure { throw failure }
+    return !removal.isStopped
+  }
+}
+
+/// Follows the removal of a tree: counts what is gone, and ends it early.
+public struct RemovalWatch {
+  /// Called for each entry that is gone but directories.
+  public var didRemove: () -> Void
+  /// Asked before each entry: whether to stop.
+  public var isStopping: () -> Bool
+
+  /// Makes a watch; without arguments one that does nothing.
+  public init(
+    didRemove: @escaping () -> Void = {}, isStopping: @escaping () -> Bool = { false }
+  ) {
+    self.didRemove = didRemove
+    self.isStopping = isStopping
   }
 }
 
@@ -22,13 +50,18 @@ private struct Removal: ~Copyable {
 
   private var ladder: FolderLadder
   private var steps: [Step] = []
+  private let watch: RemovalWatch
   private(set) var failure: SystemError?
+  private(set) var isStopped = false
 
-  init(root: consuming Folder) { ladder = FolderLadder(root: root) }
+  init(root: consuming Folder, _ watch: RemovalWatch) {
+    ladder = FolderLadder(root: root)
+    self.watch = watch
+  }
 
   mutating func run(_ name: ByteString) {
     steps = [.empty(name, depth: 0)]
-    while let step = steps.popLast() {
+    while !isStopped, let step = steps.popLast() {
       do throws(SystemError) {
         try take(step)
       } catch {
@@ -59,18 +92,24 @@ private struct Removal: ~Copyable {
   }
 
   private mutating func emptyFolderInHand(depth: Int) throws(SystemError) {
-    let (folders, failures) = try ladder.withFolder { folder throws(SystemError) in
+    let watch = watch
+    let (folders, failures, isStopped) = try ladder.withFolder { folder throws(SystemError) in
       var (folders, failures): ([Step], [SystemError]) = ([], [])
       for (name, isFolder) in try folder.children() {
+        if watch.isStopping() { return (folders, failures, true) }
         if isFolder {
           folders.append(.empty(name, depth: depth))
           continue
         }
-        do throws(SystemError) { try folder.remove(name) } catch { failures.append(error) }
+        do throws(SystemError) {
+          try folder.remove(name)
+          watch.didRemove()
+        } catch { failures.append(error) }
       }
-      return (folders, failures)
+      return (folders, failures, false)
     }
     steps += folders
+    self.isStopped = isStopped
     for error in failures { note(error) }
   }
 

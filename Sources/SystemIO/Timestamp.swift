@@ -1,5 +1,5 @@
 /// A moment: whole seconds since 1970-01-01T00:00:00Z and the nanoseconds after them.
-public struct Timestamp: Hashable, Comparable, Sendable {
+public struct Timestamp: Hashable, Comparable, Sendable, BitwiseCopyable {
   /// Seconds since 1970, negative before.
   public var seconds: Int64
   /// 0 to 999,999,999, always forward from `seconds`.

@@ -27,6 +27,13 @@ extension Descriptor {
   }
 }
 
+extension Descriptor {
+  /// Whether nobody has the file open for writing, or mapped so: whatever is written from here on moves
+  /// its time of modification (docs/state-file.md, "Rules"). False where that cannot be told, as
+  /// for another user's file or on a network file system.
+  public var hasNoWriter: Bool { cl_has_no_writer(raw) == 1 }
+}
+
 extension Folder {
   /// What the times of the files on the folder's volume are worth.
   public func volumeTimes() throws(SystemError) -> VolumeTimes { try descriptor.volumeTimes() }

@@ -128,4 +128,30 @@ import Testing
     }
     #expect(failures > 60)
   }
+
+  /// Whatever fails and goes on failing: of a run that fails no snapshot is listed, or the error
+  /// names it and says that it was written.
+  @Test func aRunThatFailsNamesTheSnapshotThatIsListed() throws {
+    var (number, named) = (0, 0)
+    var isDone = false
+    while !isDone, number < 500 {
+      number += 1
+      let folder = TemporaryFolder()
+      let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+      let repository = try Repository.create(in: storage, program: "test")
+      let plan = Faults.Plan(at: number, number: 5, staysBroken: true)
+      let error = Faults.inject(plan) {
+        storeError { try repository.back(up: [("a", [1, 2])], sequence: 1) }
+      }
+      isDone = !plan.hasFired
+      let listed = try RepositoryListing.snapshots(storage)
+      guard let error else { continue }
+      let words = "\(error.description)"
+      let isNamed = words.contains("'snapshot ") && words.contains("it was written and is listed")
+      #expect(isNamed == !listed.isEmpty, "call \(number): \(words)")
+      if isNamed { named += 1 }
+      for id in listed { #expect(words.contains("'snapshot \(id.hex.prefix(8))'"), "\(words)") }
+    }
+    #expect(isDone && named > 0, "\(number) calls, \(named) of them after the name")
+  }
 }

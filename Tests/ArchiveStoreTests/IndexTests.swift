@@ -1,4 +1,5 @@
 import Codecs
+import SystemIO
 import Testing
 
 @testable import ArchiveStore

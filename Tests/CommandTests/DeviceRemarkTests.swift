@@ -44,4 +44,38 @@ import Testing
     let told = try cli.run("classify --root device/data --summary --os-version 16.4")
     #expect(!told.errors.contains(note))
   }
+
+  /// Once for the device, however many containers it has, by each command that decides by it.
+  @Test func eachCommandSaysAnUnknownVersionOnce() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    try Folder.open(path: cli.folder.path("device")).remove("device.plist")
+    _ = try cli.succeed("init repo --plain")
+    let note = "the device does not tell its OS version"
+    for line in [
+      "backup --root device/data --dry-run", "backup --root device/data --repo repo",
+      "purge --root device/data --query", "explain --root device/data notebook/Documents",
+      "uninstall notebook --root device/data --dry-run",
+    ] {
+      let outcome = try cli.run(line)
+      #expect(outcome.errors.components(separatedBy: note).count == 2, "\(line): \(outcome.errors)")
+    }
+  }
+
+  /// Of a kind that an app has several of there is one word, and how many.
+  @Test func containersOfOneKindAreCounted() throws {
+    let cli = try CommandLine()
+    _ = try cli.succeed("sample device")
+    let places = cli.folder.string + "/device/data/Containers/Data/Application"
+    let container = try #require(
+      try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" })
+    for number in 0..<11 {
+      let copy = "\(places)/0A0A0A0A-0000-4000-8000-0000000000\(10 + number)"
+      _ = try Program.run("cp", ["-a", "\(container.realPath)", copy])
+    }
+    let text = try cli.succeed("apps --root device")
+    let line = try #require(
+      text.split(separator: "\n").first { $0.contains("org.example.notebook ") })
+    #expect(line.contains("bundle, 12 × data") && !line.contains("data, data"), "\(line)")
+  }
 }

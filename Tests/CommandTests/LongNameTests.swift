@@ -19,7 +19,8 @@ import Testing
     for lost in [name, directory] {
       #expect(
         outcome.errors.contains(
-          "not in the snapshot: folders/image/\(lost): no snapshot can hold it: its name has 256"),
+          "not in the snapshot: folders/image/\(lost) (\(cli.folder.string)/image/\(lost)): "
+            + "no snapshot can hold it: its name has 256"),
         "\(outcome.errors)")
     }
     _ = try cli.succeed("restore latest:folders/image --to back --repo repo")

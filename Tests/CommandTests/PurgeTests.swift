@@ -153,4 +153,31 @@ import Testing
     let running = try #require(now.last?["running"] as? [[String: Any]])
     #expect(running.count == 2, "\(running)")
   }
+
+  /// A container's path says nothing of what is full: the volume does.
+  @Test func aVolumeIsNamedByWhereItIsMounted() throws {
+    let cli = try device()
+    let place = try Program.run("stat", ["-c", "%m", "device"], in: cli.folder.url).output
+      .dropLast()
+    for line in ["--query", "--level critical --dry-run"] {
+      let text = try cli.succeed("purge --root device \(line)")
+      #expect(text.split(separator: "\n").contains { $0.hasPrefix("\(place): ") }, "\(text)")
+    }
+    let query = try cli.json("purge --root device --query --json")
+    let volumes = query["volumes"] as? [[String: Any]] ?? []
+    #expect(volumes.map { $0["mount_point"] as? String } == [String(place)])
+    let report = try cli.json("purge --root device --level critical --yes --json")
+    let purged = report["volumes"] as? [[String: Any]] ?? []
+    #expect(purged.map { $0["mount_point"] as? String } == [String(place)])
+  }
+
+  @Test func eachOfTwoVolumesIsNamedByItsOwn() throws {
+    guard try Mount.isPermitted() else { return }
+    let cli = try device()
+    let mount = try Mount(on: cli.folder.folder, at: cli.folder.path, "volume")
+    defer { withExtendedLifetime(mount) {} }
+    _ = try Program.run("cp", ["-a", "device", "volume/device"], in: cli.folder.url)
+    let text = try cli.succeed("purge --root volume/device --query")
+    #expect(text.hasPrefix("\(cli.folder.string)/volume: "), "\(text)")
+  }
 }

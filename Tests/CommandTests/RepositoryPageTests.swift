@@ -72,7 +72,9 @@ import Testing
   }
 
   @Test func whatIsShownIsWhatIsTried() {
-    let tried = ["whole", "packs", "list", "snapshots", "extract", "recover", "copy", "index"]
+    let tried = [
+      "whole", "packs", "list", "snapshots", "extract", "recover", "copy", "index", "settings",
+    ]
     #expect(displays.keys.sorted() == tried.sorted())
   }
 
@@ -124,6 +126,20 @@ import Testing
     try remove("copy/snapshots/\(ids[1]).json")
     _ = try cli.succeed("restore latest:folders/tree/note --to note --repo copy")
     #expect(try cli.folder.read("note") == Array("first".utf8))
+  }
+
+  @Test func repositoryJSONCanBeMadeAgain() throws {
+    let settings = try cli.folder.read("repo/repository.json")
+    try cli.folder.write("{", at: "repo/repository.json")
+    let refused = try cli.run("snapshots --repo repo")
+    #expect(refused.code == 13 && refused.errors.contains("'repository.json'"))
+    #expect(refused.errors.contains("sandboxctl-repository(5)"), "\(refused.errors)")
+    let made = try shell("settings")
+    #expect(made.code == 0, "\(made.errors)")
+    #expect(try cli.folder.read("repo/repository.json") == settings)
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
+    try TreeComparison.expectSame(cli.folder, "tree", "back")
   }
 
   private func remove(_ path: String) throws {

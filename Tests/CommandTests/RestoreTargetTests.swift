@@ -82,4 +82,19 @@ import Testing
     #expect(try run("\(line) --to a", in: "empty").code == 0)
     #expect(try empty.names() == ["a"])
   }
+
+  /// A path of the device without a slash or a dot at its beginning looks like a snapshot's name.
+  @Test func aPathOfTheDeviceIsToldHowToBeWritten() throws {
+    try cli.folder.write("mine", at: "tree/a")
+    let outcome = try cli.run("restore tree/a --in-place --repo repo")
+    #expect(outcome.code == 2 && outcome.errors.contains("'tree/a' names no snapshot"))
+    #expect(outcome.errors.contains("for what is there of that name write './tree/a'; else give"))
+    _ = try cli.succeed("restore ./tree/a --in-place --repo repo")
+    #expect(try cli.folder.read("tree/a") == Array("a".utf8))
+    // Where nothing is there, and where no path can be given, that would be no help.
+    for line in ["restore tree/none --in-place", "ls tree", "snapshots show tree"] {
+      let other = try cli.run(line + " --repo repo")
+      #expect(other.code == 2 && !other.errors.contains("write './"), "\(line): \(other.errors)")
+    }
+  }
 }

@@ -105,6 +105,11 @@ import Testing
     let busy = try rig.cli.run(Self.restore)
     #expect(busy.code == 11)
     #expect(busy.errors.contains("cannot change 'apps/org.example.notebook'"), "\(busy.errors)")
+    // Who has it, and since when: by the note of the lock's own file, which is this process's.
+    let said = try #require(busy.errors.firstMatch(of: /\(process (\d+), since ([^)]+)\)/))
+    #expect(Int32(said.1) == ProcessInfo.processInfo.processIdentifier, "\(busy.errors)")
+    let since = try #require(ISO8601DateFormatter().date(from: String(said.2)))
+    #expect((-60...1).contains(since.timeIntervalSinceNow), "\(said.2)")
     #expect(try rig.cli.run("restore latest --app reader --in-place --repo repo").code == 0)
     withExtendedLifetime(lock) {}
   }

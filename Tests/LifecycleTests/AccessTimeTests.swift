@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// A comparison of what is there with a snapshot is no reading of the user's: times of access stay.
-@Suite struct AccessTimeTests {
+@Suite(.spreadScans) struct AccessTimeTests {
   @Test func comparingContentsLeavesTimesOfAccess() throws {
     let rig = try Rig()
     try rig.folder.write("a text of some length", at: "tree/file")

@@ -9,7 +9,7 @@ import Testing
 
 /// What plans and reports say of paths and bytes is what happens, for all six operations, over made-up
 /// devices with names that are no text.
-@Suite struct AppReportTests {
+@Suite(.spreadScans) struct AppReportTests {
   /// Each file of the app's containers by its logical path, the platform's metadata included, with its
   /// content and its size.
   private struct Files {

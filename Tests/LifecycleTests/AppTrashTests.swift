@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// How long the trash keeps what an operation on an app put there.
-@Suite struct AppTrashTests {
+@Suite(.spreadScans) struct AppTrashTests {
   private static let day: Int64 = 24 * 3600
 
   private func items(_ rig: UpdateRig) throws -> [Trash.Item] {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// An archive of a folder whose storage fails while it is written.
-@Suite struct ArchiveDumpTests {
+@Suite(.spreadScans) struct ArchiveDumpTests {
   /// A repository in memory with a file that a reader does not hold whole, and one after it.
   private struct Base {
     let storage = MemoryStorage()

@@ -7,7 +7,7 @@ import Testing
 /// Every call of a backup to the system, and every one to the storage, fails in turn until the backup
 /// gets through: with several threads, so that the n-th call need not be the same one twice. `make test`
 /// takes each eighth of them.
-@Suite struct BackupFaultTests {
+@Suite(.spreadScans) struct BackupFaultTests {
   @Test(arguments: FaultKind.all) func firstBackup(_ kind: FaultKind) throws {
     try run(kind, isFirst: true)
   }

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct BackupTests {
+@Suite(.spreadScans) struct BackupTests {
   @Test func aSnapshotIsOfTheTimeAtWhichTheScanBegan() throws {
     let rig = try Rig(inMemory: true)
     try rig.folder.write("stays", at: "tree/stays")

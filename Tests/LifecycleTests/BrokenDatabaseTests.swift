@@ -8,7 +8,7 @@ import Testing
 
 /// Databases that are not restored, or cannot be as a whole, into a folder that holds others of their
 /// names: none of their files is put there, and what is there stays, with its log.
-@Suite struct BrokenDatabaseTests {
+@Suite(.spreadScans) struct BrokenDatabaseTests {
   private static let later: [ByteString: String] = [
     "db": "SQLite format 3\0later", "db-wal": "log of later", "db-shm": "index of later",
   ]

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// What a backup reads of an app's bundle, and of containers that move.
-@Suite struct BundleTests {
+@Suite(.spreadScans) struct BundleTests {
   /// A simulator's device with one app.
   private struct Phone {
     let rig: Rig
@@ -111,6 +111,63 @@ import Testing
     _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
     let back = try Folder.open(path: phone.rig.folder.path("back/Example.app"))
     #expect(try back.attributes(of: "Example").value(of: "user.signed") == Array("yes".utf8))
+  }
+
+  /// What of a file's metadata changes without its mode, owner, size or times.
+  enum MetadataChange: CaseIterable {
+    case accessList, newAttribute, changedAttribute, removedAttribute, flag
+
+    /// An ACL (acl(5)) by which the user 1234 reads, as the mode 644 has it.
+    private static let list: [UInt8] =
+      [2, 0, 0, 0, 1, 0, 6, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xd2, 4, 0, 0]
+      + [4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255]
+      + [32, 0, 4, 0, 255, 255, 255, 255]
+
+    func callAsFunction(_ name: ByteString, in folder: borrowing Folder) throws {
+      let attributes = folder.attributes(of: name)
+      switch self {
+      case .accessList: try attributes.set("system.posix_acl_access", to: Self.list)
+      case .newAttribute: try attributes.set("user.new", to: Array("new".utf8))
+      case .changedAttribute: try attributes.set("user.kept", to: Array("after".utf8))
+      case .removedAttribute: try attributes.remove("user.kept")
+      // "d", no dump: one that every user may set.
+      case .flag: try folder.file(name).setFlags(0x40)
+      }
+    }
+  }
+
+  /// Nothing but the time of the last change tells of it, and a copy has another one anyway.
+  @Test(arguments: MetadataChange.allCases, [false, true])
+  func metadataThatChangedSinceIsStored(_ change: MetadataChange, asCopy: Bool) throws {
+    let phone = try Phone()
+    let resources: ByteString = "Example.app/r"
+    func file(_ uuid: ByteString) throws -> TreeRecord {
+      let path = phone.place("Bundle").appending(uuid).appending(resources)
+      let inner = ByteString(path.bytes.dropFirst(phone.rig.folder.path.count + 1))
+      return try #require(try phone.rig.records(inner)["7"])
+    }
+    func folder(_ uuid: ByteString) throws -> Folder {
+      try Folder.open(path: phone.place("Bundle").appending(uuid).appending(resources))
+    }
+    let resource = try folder("B1")
+    try resource.setPermissions(0o644, of: "7")
+    try resource.attributes(of: "7").set("user.kept", to: Array("before".utf8))
+    _ = try phone.backup()
+    try phone.move("Bundle", "B1", to: "B2", asCopy: asCopy)
+    let before = try file("B2")
+    do {
+      try change("7", in: folder("B2"))
+    } catch let error as SystemError where error.isUnsupported {
+      return print("skipped: \(change): \(error)")
+    }
+    let now = try file("B2")
+    #expect(now != before && now.permissions == before.permissions)
+    let report = try phone.backup()
+    // A bundle that was renamed is still the same directory: there the changed file is read.
+    #expect(report.opened == (asCopy ? 0 : 1))
+    _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
+    #expect(try phone.rig.records("back/Example.app/r")["7"] == now)
+    try? folder("B2").file("7").setFlags(0)
   }
 
   @Test func aBundleThatDiffersIsRead() throws {

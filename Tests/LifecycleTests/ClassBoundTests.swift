@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// Data classes of more paths than a snapshot has room for: the backup is refused before it reads.
-@Suite struct ClassBoundTests {
+@Suite(.spreadScans) struct ClassBoundTests {
   private func runs(_ count: Int, _ name: (Int) -> ByteString) -> [ClassRun] {
     (0..<count).map { number in
       ClassRun(

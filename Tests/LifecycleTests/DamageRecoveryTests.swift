@@ -1,4 +1,5 @@
 import ArchiveStore
+import Codecs
 import Lifecycle
 import SystemIO
 import TestSupport
@@ -6,7 +7,7 @@ import Testing
 
 /// After any one object of a repository is damaged, a check and one backup of the unchanged source
 /// make everything restorable again.
-@Suite struct DamageRecoveryTests {
+@Suite(.spreadScans) struct DamageRecoveryTests {
   @Test(arguments: DamagedRig.Damage.allCases)
   func aBackupAfterACheckRestoresWholeWhateverWasDamaged(_ damage: DamagedRig.Damage) throws {
     let count = try DamagedRig().objects().count
@@ -18,6 +19,35 @@ import Testing
       _ = try fixture.check()
       #expect(try fixture.backsUpWhole(), "\(object)")
     }
+  }
+
+  /// There is no second copy of it, and nothing in it but the id is a repository's own.
+  @Test(arguments: DamagedRig.Damage.allCases)
+  func aDamagedRepositoryFileIsRefusedByNameAndCanBeMadeAgain(
+    _ damage: DamagedRig.Damage
+  ) throws {
+    let fixture = try DamagedRig()
+    let rig = fixture.rig
+    try fixture.damage("repo/repository.json", damage)
+    let storage = try LocalStorage(path: rig.folder.path("repo"))
+    let error = #expect(throws: StoreError.self) { try Repository.open(storage) }
+    #expect(error?.kind == (damage == .removed ? .noRepository : .damaged))
+    #expect(error?.description.contains("repository.json") == true, "\(error as Any)")
+    #expect(error?.hint?.contains("recover.py") == true)
+    #expect(error?.hint?.contains("sandboxctl-repository(5)") == true)
+    // As that page says: a new repository's, with the id that each snapshot names.
+    let new = try Repository.create(
+      in: try LocalStorage.create(path: rig.folder.path("new")), program: "test")
+    let id = try #require(try rig.repository.snapshots().snapshots.first).snapshot.repository
+    let text = try rig.text("new/repository.json").replacing(new.id.hex, with: id.hex)
+    try rig.folder.write(text, at: "repo/repository.json")
+    let again = try Repository.open(storage)
+    #expect(
+      try RepositoryCheck(again, reading: .everything, workers: 1).run().tell { _ in }.damaged == 0)
+    let report = try rig.backup(to: again, keeping: "cache")
+    #expect(report.opened == 0, "the host's state is of the same repository")
+    _ = try rig.restore(report, from: again)
+    #expect(try rig.records("back") == rig.records("tree"))
   }
 
   @Test func aTruncatedPackIsStoredAgainWithoutACheck() throws {

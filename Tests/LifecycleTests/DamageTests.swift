@@ -9,7 +9,7 @@ import Testing
 ///
 /// What nothing reads is harmless: README.txt, recover.py and `reserve`; `repository.json` is either
 /// refused or says the same. Damage to an index object has a test of its own.
-@Suite struct DamageTests {
+@Suite(.spreadScans) struct DamageTests {
   /// A repository with two backups of a small tree.
   struct Base {
     let rig: Rig

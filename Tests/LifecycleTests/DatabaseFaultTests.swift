@@ -6,7 +6,7 @@ import Testing
 
 /// Databases in a folder that is merged into, while every call fails in turn: each of them is as it was,
 /// with its log, or as stored, with its log.
-@Suite struct DatabaseFaultTests {
+@Suite(.spreadScans) struct DatabaseFaultTests {
   /// What is stored: one with a log, one without, one of which only the log differs from what is there,
   /// and one that is not there.
   private static let stored: [ByteString: String] = [

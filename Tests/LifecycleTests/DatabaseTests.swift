@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Databases are stored with their logs and journals, as they were at one moment.
-@Suite struct DatabaseTests {
+@Suite(.spreadScans) struct DatabaseTests {
   private static let magic = "SQLite format 3\0"
 
   private func how(_ report: BackupReport) -> [ByteString: String] {

@@ -10,7 +10,7 @@ import Testing
 /// A restore into a device of which every call fails in turn, once or from then on, as when the machine
 /// goes: each file is as it was or as stored, what gave way is in the trash, `Recovery` makes good what
 /// was interrupted, and the next restore completes it.
-@Suite struct DeviceFaultTests {
+@Suite(.spreadScans) struct DeviceFaultTests {
   private struct Outcome {
     var report: DeviceRestoreReport?
     var error: (any Error)?

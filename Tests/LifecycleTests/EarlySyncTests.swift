@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// What is restored goes to the disk while more is written.
-@Suite struct EarlySyncTests {
+@Suite(.spreadScans) struct EarlySyncTests {
   /// A sync that goes on until it is let go.
   private final class Gate: Sendable {
     let begins = DispatchSemaphore(value: 0)

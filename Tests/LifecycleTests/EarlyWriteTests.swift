@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// The disk begins with large pieces while the others are still decoded.
-@Suite struct EarlyWriteTests {
+@Suite(.spreadScans) struct EarlyWriteTests {
   private static let inputOutput: Int32 = 5
 
   /// What restoring files of so many bytes comes to, when the first thing that is to be written to the

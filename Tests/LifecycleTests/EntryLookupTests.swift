@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// Lookups by path among the entries of a scan.
-@Suite struct EntryLookupTests {
+@Suite(.spreadScans) struct EntryLookupTests {
   @Test func findsWhatTheScanFindsAndNothingElse() throws {
     let rig = try Rig(inMemory: true)
     for path in ["a/b/c", "a/b/d", "a/x", "y", "\u{fc}/e"] {
@@ -25,7 +25,7 @@ import Testing
   /// The steps of looking up every entry of one directory grow as n log n.
   @Test(arguments: [1000, 10_000, 100_000])
   func lookingUpEveryEntryOfADirectoryTakesNLogNSteps(count: Int) throws {
-    let scan = try wide(count)
+    let scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
     let lookup = EntryLookup(scan)
     for index in stride(from: 1, through: count, by: max(1, count / 5000)) {
       #expect(lookup.index(of: scan.name(index)) == index)
@@ -34,31 +34,10 @@ import Testing
     let levels = Double(count.bitWidth - count.leadingZeroBitCount)
     #expect(Double(lookup.comparisons) < (Double(count) * 3 + lookups) * levels)
   }
-
-  /// A scan of one directory with so many files, in no order.
-  private func wide(_ count: Int) throws -> ContainerScan {
-    let rig = try Rig(inMemory: true)
-    _ = try rig.folder.write([1], at: "tree/file")
-    let model = try #require(try rig.scan().containers.first)
-    var scan = ContainerScan(model.container)
-    scan.append(model.entries[0], accessed: 0)
-    scan.entries[0].firstChild = 1
-    scan.entries[0].childCount = Int32(count)
-    for number in 0..<count {
-      let name = Array("file \(number &* 7919 % count)".utf8)
-      scan.append(
-        ScannedEntry(
-          parent: 0, nameStart: UInt32(scan.names.count), nameLength: UInt16(name.count),
-          fate: .kept, status: model.entries[1].status, verdicts: model.entries[1].verdicts,
-          type: .file), accessed: 0)
-      scan.names += name
-    }
-    return scan
-  }
 }
 
 /// Sets of paths that are asked what lies at, above or below a path.
-@Suite struct PathSetTests {
+@Suite(.spreadScans) struct PathSetTests {
   @Test func answersAsTheComparisonOfEachPairDoes() {
     var random = Seeded(5)
     let names = ["a", "b", "a b", "a-b", "ab"]

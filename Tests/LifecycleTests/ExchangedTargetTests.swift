@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// Between its plan and its work a restore may find another folder at the path of its target.
-@Suite struct ExchangedTargetTests {
+@Suite(.spreadScans) struct ExchangedTargetTests {
   @Test func anotherFolderInTheTargetsPlaceIsLeftAlone() throws {
     let rig = try Rig()
     try rig.folder.write("stored", at: "tree/file")

@@ -8,7 +8,7 @@ import Testing
 
 /// A repository's volume that another program fills while a backup writes: what no look at the free
 /// space beforehand can know.
-@Suite struct FullVolumeTests {
+@Suite(.spreadScans) struct FullVolumeTests {
   @Test(.enabled(if: try Mount.isPermitted()))
   func aVolumeThatIsFilledMeanwhileKeepsTheEarlierBackup() throws {
     let rig = try Rig(inMemory: true)

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Small files of several folders, which wait for one another before they are stored.
-@Suite struct HeldFilesTests {
+@Suite(.spreadScans) struct HeldFilesTests {
   /// Whether what was restored has the files of the tree, byte for byte.
   private func expectSame(_ rig: Rig, _ folders: [ByteString]) throws {
     for folder in folders {

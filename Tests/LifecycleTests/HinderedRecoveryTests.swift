@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// What was interrupted on one app and cannot be made good now leaves other apps alone.
-@Suite struct HinderedRecoveryTests {
+@Suite(.spreadScans) struct HinderedRecoveryTests {
   private let rig: PurgeRig
   private let subjects: [ByteString]
 

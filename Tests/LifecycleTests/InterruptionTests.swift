@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// A run that does not come to its end: the next one reads what it had not read yet.
-@Suite struct InterruptionTests {
+@Suite(.spreadScans) struct InterruptionTests {
   private static let files = 600
 
   private func rig() throws -> Rig {

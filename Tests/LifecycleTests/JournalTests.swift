@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// What the journal writes down, and how its steps are taken.
-@Suite struct JournalTests {
+@Suite(.spreadScans) struct JournalTests {
   private static let odd = ByteString([0x61, 0xff, 0x2f, 0xe9])
 
   private func record() -> JournalRecord {

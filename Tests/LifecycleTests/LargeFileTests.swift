@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// A run that ends in the middle of a large file: the next one goes on there.
-@Suite struct LargeFileTests {
+@Suite(.spreadScans) struct LargeFileTests {
   private static let size: UInt64 = 40 << 20
   private static let portion: UInt64 = 1 << 20
   /// What a thread holds of a file at most: it may be read again.

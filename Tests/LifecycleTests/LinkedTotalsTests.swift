@@ -7,7 +7,7 @@ import Testing
 
 /// A file of several names is one file: in what a snapshot says that it holds, and in whether there is
 /// room for what is new.
-@Suite struct LinkedTotalsTests {
+@Suite(.spreadScans) struct LinkedTotalsTests {
   private static let huge = UInt64(Int64.max)
 
   private func bytes(_ count: Int) -> [UInt8] {

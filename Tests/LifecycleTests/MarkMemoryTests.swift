@@ -8,7 +8,7 @@ import Testing
 @testable import Lifecycle
 
 /// What scans remember of marks: what is as it was is not looked at again, and what is not is.
-@Suite struct MarkMemoryTests {
+@Suite(.spreadScans) struct MarkMemoryTests {
   private let rig: Rig
   private let data: ByteString =
     "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"

@@ -7,7 +7,7 @@ import Testing
 
 /// What a process of the app does while something becomes of it: one that has a file open is found, and
 /// nothing that is written between plan and exchange is lost.
-@Suite struct MeanwhileTests {
+@Suite(.spreadScans) struct MeanwhileTests {
   private static let package = MemoryPackage(
     extensions: [("\(UpdateRig.app).share", "20")], files: ["Example": "new program"])
 

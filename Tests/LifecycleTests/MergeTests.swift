@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Restores into a folder that holds something.
-@Suite struct MergeTests {
+@Suite(.spreadScans) struct MergeTests {
   let rig: Rig
   init() throws { rig = try Rig(inMemory: true) }
 

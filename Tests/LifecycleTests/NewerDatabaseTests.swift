@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// What `if-newer` makes of a database: it, its log and its journal are as new as the newest of them.
-@Suite struct NewerDatabaseTests {
+@Suite(.spreadScans) struct NewerDatabaseTests {
   private let rig: Rig
   init() throws { rig = try Rig(inMemory: true) }
 

@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// Notes on more paths than a snapshot has room for.
-@Suite struct NoteBoundTests {
+@Suite(.spreadScans) struct NoteBoundTests {
   private static func remarks(_ count: Int, in folder: ByteString) -> [PathRemark] {
     (0..<count).map {
       PathRemark(path: folder.appending(ByteString("sub/file \($0)")), remark: "permission denied")

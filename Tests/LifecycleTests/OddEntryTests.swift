@@ -6,7 +6,7 @@ import Testing
 
 /// What few trees have: flags, lists of access that folders hand on, devices, foreign owners. Each
 /// part needs a file system or privileges that have it, and says where they lack.
-@Suite struct OddEntryTests {
+@Suite(.spreadScans) struct OddEntryTests {
   let rig: Rig
 
   // On a disk: a file system in memory has few of the flags.

@@ -10,7 +10,7 @@ import Testing
 
 /// A folder that its owner must not write to is open to them while it is moved. However that ends, each
 /// folder has the mode that it had.
-@Suite struct OpenedFolderTests {
+@Suite(.spreadScans) struct OpenedFolderTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
   /// What gives something a name or a mode: nothing else need fail for the device to stay as it is.
   private static let moving: Set<SystemError.Operation> = [.rename, .setMode]

@@ -8,7 +8,7 @@ import Testing
 @testable import Lifecycle
 
 /// A scan by several threads finds what a scan by one finds.
-@Suite struct ParallelScanTests {
+@Suite(.spreadScans) struct ParallelScanTests {
   private let rig: Rig
 
   init() throws {

@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// Snapshots with more paths than there is room for: they are refused before they take memory.
-@Suite struct PlanBoundTests {
+@Suite(.spreadScans) struct PlanBoundTests {
   private let rig: Rig
   private let reader: RepositoryReader
   private let small: StoredSnapshot

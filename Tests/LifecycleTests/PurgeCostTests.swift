@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a plan may cost, for each entry.
-@Suite struct PurgeCostTests {
+@Suite(.spreadScans) struct PurgeCostTests {
   /// A device with so many cache files, in folders of a hundred.
   private func rig(files: Int) throws -> PurgeRig {
     let rig = try PurgeRig()

@@ -5,7 +5,7 @@ import Testing
 
 /// Every call that a purge makes fails once: units are whole or gone, databases have their logs, and
 /// nothing is passed over in silence.
-@Suite struct PurgeFaultTests {
+@Suite(.spreadScans) struct PurgeFaultTests {
   private static let caches: [ByteString] = [
     "Library/Caches/img.db", "Library/Caches/img.db-wal", "Library/Caches/img.db-shm",
     "Library/Caches/one", "Library/Caches/w/fsCachedData/1", "Library/Caches/w/fsCachedData/in/2",

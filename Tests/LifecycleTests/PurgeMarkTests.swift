@@ -6,7 +6,7 @@ import Testing
 
 /// Marks that have a say in a purge, as Android's `user.inode_cache_group` and
 /// `user.inode_cache_tombstone`, which a policy names.
-@Suite struct PurgeMarkTests {
+@Suite(.spreadScans) struct PurgeMarkTests {
   private static let android = """
     overlay: [coresimulator]
     schema: 1

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a purge deletes, and what it leaves.
-@Suite struct PurgeOperationTests {
+@Suite(.spreadScans) struct PurgeOperationTests {
   /// Carries a plan out; no app runs unless a test says so.
   private func run(
     _ plan: PurgePlan, _ change: (inout PurgeOptions) -> Void = { _ in }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a purge takes, and in which order.
-@Suite struct PurgePlanTests {
+@Suite(.spreadScans) struct PurgePlanTests {
   @Test func unitsAreWhatGoesTogether() throws {
     let rig = try PurgeRig()
     for path: ByteString in [

@@ -51,7 +51,7 @@ struct PurgeRig {
     let device = try Device.find(root: folder.path(root), layout: .coreSimulator)
     return DeviceScan.run(
       device, policy: try Self.policy(overlays),
-      options: ScanVariant.ofThisTest.applied(to: .forPurge()))
+      options: .forPurge())
   }
 
   /// The device's policy, compiled once for all tests.

@@ -7,7 +7,7 @@ import Testing
 @testable import Lifecycle
 
 /// Other operations of this program on the same device.
-@Suite struct PurgeRivalTests {
+@Suite(.spreadScans) struct PurgeRivalTests {
   private func rig() throws -> PurgeRig {
     let rig = try PurgeRig()
     for app in 0..<2 { try rig.put("Library/Caches/a", in: app) }

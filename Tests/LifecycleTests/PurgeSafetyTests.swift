@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// That a purge never deletes the wrong thing, whatever others do meanwhile and whatever lies there.
-@Suite struct PurgeSafetyTests {
+@Suite(.spreadScans) struct PurgeSafetyTests {
   private func run(_ plan: PurgePlan) -> PurgeReport {
     PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
   }

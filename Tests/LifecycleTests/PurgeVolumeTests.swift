@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a purge makes of volumes: how they are mounted, how many there are, what is used meanwhile.
-@Suite struct PurgeVolumeTests {
+@Suite(.spreadScans) struct PurgeVolumeTests {
   private func run(_ plan: PurgePlan) -> PurgeReport {
     PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
   }

@@ -7,7 +7,7 @@ import Testing
 
 /// A restore that was interrupted while it gave a database its place, of which not all can come any more:
 /// the recovery takes back what came, so that the database stays with its own log.
-@Suite struct RecoveredDatabaseTests {
+@Suite(.spreadScans) struct RecoveredDatabaseTests {
   private static let older = ["db": "older", "db-wal": "log of older", "db-journal": "of older"]
   private let rig: Rig
   private let record: JournalRecord
@@ -84,7 +84,7 @@ import Testing
   /// All of the database had come, and then the app wrote to it: its new log is not taken for the old one.
   @Test func whatTheAppWroteSinceStays() throws {
     var record = record
-    record.steps[2].kept = 2
+    record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
     for step in record.steps.prefix(3) { #expect(try runner.take(step)) }
     try rig.folder.write("of what came", at: "tree/db-journal")
@@ -139,7 +139,7 @@ import Testing
   /// Of what was staged something is missing: the database that is there is not taken for it.
   @Test func whatIsNotStagedAnyMoreTakesNothingAway() throws {
     var record = record
-    record.steps[2].kept = 2
+    record.steps.keepThird(in: 2)
     try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db")
     let failure = #expect(throws: UnitFailure.self) {
       try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
@@ -162,7 +162,7 @@ import Testing
   /// The same with nothing in the way: all of it comes.
   @Test(arguments: 0...2) func aDatabaseThatCanComeDoes(_ taken: Int) throws {
     var record = record
-    record.steps[2].kept = 2
+    record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
     for step in record.steps.prefix(taken) { #expect(try runner.take(step)) }
     let done = try #require(try recover(record).done.first)
@@ -173,10 +173,18 @@ import Testing
   /// What could not be recovered by the version that wrote no units is recovered step by step.
   @Test func aJournalWithoutUnitsIsTakenStepByStep() throws {
     let steps = record.steps.map { JournalStep(path: $0.path, source: $0.source, kept: $0.kept) }
-    #expect(steps.units.map(\.count) == [1, 1, 1, 1])
+    #expect(JournalSteps(steps).units.map(\.count) == [1, 1, 1, 1])
     #expect(record.steps.units.map(\.count) == [3, 1])
-    #expect([JournalStep]().units.isEmpty)
     let record = try #require(JournalRecord(reading: self.record.bytes))
     #expect(record.steps == self.record.steps)
+  }
+}
+
+extension JournalSteps {
+  /// Has the third step keep what gives way below a root.
+  fileprivate mutating func keepThird(in root: Int) {
+    var steps = Array(self)
+    steps[2].kept = root
+    self = JournalSteps(steps)
   }
 }

@@ -8,7 +8,7 @@ import Testing
 @testable import Lifecycle
 
 /// Journals that somebody else wrote, or that are of another device, change nothing.
-@Suite struct RecoveryTrustTests {
+@Suite(.spreadScans) struct RecoveryTrustTests {
   private let rig: Rig
   private let id = "20260101T000000-0123abcd"
 
@@ -111,6 +111,52 @@ import Testing
     #expect(try rig.names("victim") == ["thesis.txt"])
   }
 
+  /// Writes the note of a directory that an interrupted operation left open.
+  private func writeOpenedNote(_ directories: [ByteString], of directory: ByteString) throws {
+    let paths = directories.map { #"{"path":"\#($0)"}"# }.joined(separator: ",")
+    let inode = Int64(bitPattern: try inodeOf(directory))
+    try rig.folder.write(
+      #"{"format":1,"paths":[\#(paths)],"inode":\#(inode),"mode":511,"opened":448}"#,
+      at: ByteString("tree/.sandboxctl/journal/\(id).opened"))
+    try Folder.open(path: directory.parent).setPermissions(
+      0o700, of: try #require(directory.lastComponent))
+  }
+
+  private func mode(of path: ByteString) throws -> UInt16 {
+    try Folder.open(path: path).status().permissions
+  }
+
+  /// With the mode of the note anybody could write there: 0777.
+  @Test(arguments: [[], ["x", "y"]]) func aNoteOfADirectoryOutsideOfTheDeviceChangesNoMode(
+    _ others: [ByteString]
+  ) throws {
+    let (tree, victim) = (rig.folder.path("tree"), rig.folder.path("victim"))
+    try write(root: tree, inode: try inodeOf(tree))
+    try writeOpenedNote(others.map(tree.appending) + [victim], of: victim)
+    #expect(try recover().done.count == 1)
+    #expect(try mode(of: victim) == 0o700)
+    #expect(try rig.names("tree/.sandboxctl/journal").isEmpty, "it is done with")
+  }
+
+  @Test(arguments: ["tree/../victim", "tree/link"] as [ByteString])
+  func aNoteThatLeadsOutOfTheDeviceChangesNoMode(_ way: ByteString) throws {
+    let (tree, victim) = (rig.folder.path("tree"), rig.folder.path("victim"))
+    try Folder.open(path: tree).createLink("link", to: victim)
+    try write(root: tree, inode: try inodeOf(tree))
+    try writeOpenedNote([rig.folder.path(way)], of: victim)
+    #expect(try recover().done.count == 1)
+    #expect(try mode(of: victim) == 0o700)
+  }
+
+  @Test func theNoteOfADirectoryOfTheDevicePutsItsModeBack() throws {
+    let (tree, own) = (rig.folder.path("tree"), rig.folder.path("tree/own"))
+    _ = try Folder.make(path: own)
+    try write(root: tree, inode: try inodeOf(tree))
+    try writeOpenedNote([own], of: own)
+    #expect(try recover().done.count == 1)
+    #expect(try mode(of: own) == 0o777)
+  }
+
   @Test func aJournalOfAnotherUserIsNotCarriedOut() throws {
     guard Host.userID == 0 else { return }
     let tree = rig.folder.path("tree")
@@ -143,7 +189,8 @@ import Testing
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
     record.state = .moving
     record.roots = [JournalRecord.Root(path: "/a", inode: 1), .init(path: "/b", inode: 2)]
-    record.steps = (0..<8).map { JournalStep(path: ByteString("file \($0)"), source: 1, kept: 1) }
+    record.steps = JournalSteps(
+      (0..<8).map { JournalStep(path: ByteString("file \($0)"), source: 1, kept: 1) })
     let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
     let step = Array(lines[1]) + [UInt8(ascii: "\n")]
     var text = Array(lines[0]) + [UInt8(ascii: "\n")]
@@ -158,7 +205,7 @@ import Testing
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
     record.roots = [JournalRecord.Root(path: "/a", inode: 1)]
-    record.steps = (0..<3).map { JournalStep(path: ByteString("file \($0)"), kept: 0) }
+    record.steps = JournalSteps((0..<3).map { JournalStep(path: ByteString("file \($0)"), kept: 0) })
     let bytes = record.bytes
     #expect(JournalRecord(reading: bytes) == record)
     for end in 0..<(bytes.count - 1) {

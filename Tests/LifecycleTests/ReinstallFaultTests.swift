@@ -7,7 +7,7 @@ import Testing
 
 /// A reinstallation of which every call fails in turn: the bundle is there as a whole or not at all, and
 /// the data, the extension's too, is what it was.
-@Suite struct ReinstallFaultTests {
+@Suite(.spreadScans) struct ReinstallFaultTests {
   private static let package = MemoryPackage(
     extensions: [("\(UpdateRig.app).share", "20")],
     files: ["Example": "new program", "en.lproj/Words": "words"])

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a folder with others.
-@Suite struct RemovalMacOSTests {
+@Suite(.spreadScans) struct RemovalMacOSTests {
   private let rig: Rig
   private static let home: ByteString = "disk/Users/you"
   private static let data = home.appending("Library/Containers/org.example.one/Data")

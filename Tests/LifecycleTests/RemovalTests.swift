@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What offload, reinstall and uninstall make of an app's containers, and when they refuse.
-@Suite struct RemovalTests {
+@Suite(.spreadScans) struct RemovalTests {
   private static let group = "group.org.example.shared"
   private static let app = UpdateRig.app
   private static let two = "org.example.two"

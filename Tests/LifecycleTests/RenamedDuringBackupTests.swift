@@ -1,10 +1,13 @@
+import ArchiveStore
+import Glibc
 import Lifecycle
+import Synchronization
 import SystemIO
 import TestSupport
 import Testing
 
 /// What is renamed, moved or replaced between the scan and the reading is in the snapshot all the same.
-@Suite struct RenamedDuringBackupTests {
+@Suite(.spreadScans) struct RenamedDuringBackupTests {
   let rig: Rig
 
   init() throws {
@@ -108,5 +111,63 @@ import Testing
     _ = try rig.restore(report)
     #expect(try rig.text("back/note") == "new")
     #expect(try !rig.names("back").contains("note.tmp"))
+  }
+
+  /// Renames a directory again and again, each time between the scan of a round and its reading.
+  private final class RestlessDirectory: Sendable {
+    private let tree: ByteString
+    private let most: Int
+    private let thread = pthread_self()
+    private let renames = Mutex(0)
+
+    init(_ rig: Rig, most: Int) { (tree, self.most) = (rig.folder.path("tree"), most) }
+
+    static func name(_ number: Int) -> ByteString {
+      ByteString(number == 0 ? "project" : "project-\(number)")
+    }
+
+    /// The present time. The thread of the run asks for it when a round has been scanned; the threads
+    /// that read ask, too.
+    func now() -> Timestamp {
+      let time = Timestamp(seconds: Host.now().seconds + 3600)
+      guard pthread_equal(thread, pthread_self()) != 0 else { return time }
+      renames.withLock { number in
+        guard number < most, let tree = try? Folder.open(path: tree) else { return }
+        try? tree.rename(Self.name(number), to: Self.name(number + 1), in: tree)
+        number += 1
+      }
+      return time
+    }
+  }
+
+  private func backupRenaming(times: Int) throws -> BackupReport {
+    let directory = RestlessDirectory(rig, most: times)
+    let report = try rig.backup(keeping: "cache") { $0.now = { directory.now() } }
+    #expect(try rig.names("tree").contains(RestlessDirectory.name(times)))
+    return report
+  }
+
+  @Test(arguments: [1, 2]) func aFolderRenamedInEachOfTwoRoundsIsStored(times: Int) throws {
+    let report = try backupRenaming(times: times)
+    #expect(report.isComplete && report.warnings.isEmpty, "\(report.unreadable)")
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == ["archive", RestlessDirectory.name(times)])
+    #expect(try rig.names(ByteString("back").appending(RestlessDirectory.name(times))).count == 20)
+  }
+
+  /// In the third round nothing is tried again: the run ends, says what it lacks, and has all else.
+  @Test func aFolderRenamedInEachRoundIsNamedAndTheSnapshotIsPartial() throws {
+    let report = try backupRenaming(times: 3)
+    #expect(!report.isComplete)
+    #expect(report.unreadable.map(\.path) == ["folders/tree/project-3"])
+    #expect(report.unreadable.first?.remark.contains("again and again") == true)
+    #expect(report.snapshot?.snapshot.unreadable.map(\.path) == ["folders/tree/project-3"])
+    _ = try rig.restore(report)
+    #expect(try rig.names("back") == ["archive"])
+    #expect(try rig.text("back/archive/other") == "other")
+    let next = try rig.backup(keeping: "cache")
+    #expect(next.isComplete)
+    _ = try rig.restore(next, to: "again")
+    #expect(try rig.names("again/project-3").count == 20)
   }
 }

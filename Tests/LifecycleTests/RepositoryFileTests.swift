@@ -5,7 +5,7 @@ import Testing
 @testable import Lifecycle
 
 /// A folder is taken for a repository by what its `repository.json` says, not by the file's name.
-@Suite struct RepositoryFileTests {
+@Suite(.spreadScans) struct RepositoryFileTests {
   private static let id = String(repeating: "0123456789abcdef", count: 4)
 
   @Test(arguments: [

@@ -6,7 +6,7 @@ import Testing
 
 /// Every call of a restore to the system, and every one to the storage, fails in turn until the
 /// restore gets through.
-@Suite struct RestoreFaultTests {
+@Suite(.spreadScans) struct RestoreFaultTests {
   /// Into a new folder: it is there whole, or not at all; what a report says is missing is missing.
   @Test(arguments: FaultKind.all) func intoANewFolder(_ kind: FaultKind) throws {
     let faulty = try FaultRig()

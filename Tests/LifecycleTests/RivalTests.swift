@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Other programs at work on the same repository, and a clock that is not to be trusted.
-@Suite struct RivalTests {
+@Suite(.spreadScans) struct RivalTests {
   let rig: Rig
   init() throws { rig = try Rig(inMemory: true) }
 

@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// The way back after an update.
-@Suite struct RollbackTests {
+@Suite(.spreadScans) struct RollbackTests {
   private static let package = MemoryPackage(
     extensions: [("\(UpdateRig.app).share", "20")], files: ["new": "new"])
 

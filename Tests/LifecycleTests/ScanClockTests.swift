@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// What a scan saw counts as read when the scan began, however much later the backup follows.
-@Suite struct ScanClockTests {
+@Suite(.spreadScans) struct ScanClockTests {
   let rig: Rig
 
   init() throws {

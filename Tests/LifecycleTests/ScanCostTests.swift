@@ -8,7 +8,7 @@ import Testing
 @testable import Lifecycle
 
 /// What a scan may cost in memory, whatever the tree and the policy are.
-@Suite struct ScanCostTests {
+@Suite(.spreadScans) struct ScanCostTests {
   @Test(arguments: [Layout.coreSimulator, .flatpak, .folder])
   func entriesCostNoAllocation(layout: Layout) throws {
     guard ac_is_counting() != 0 else { return }

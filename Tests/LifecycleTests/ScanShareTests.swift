@@ -8,7 +8,7 @@ import Testing
 @testable import Lifecycle
 
 /// What operations do does not depend on how their scans are spread over threads.
-@Suite struct ScanShareTests {
+@Suite(.spreadScans) struct ScanShareTests {
   @Test(arguments: [11, 12, 13] as [UInt64])
   func purgePlansAreTheSameForEveryShareAndNumberOfWorkers(seed: UInt64) throws {
     let rig = try PurgeRig()
@@ -40,10 +40,31 @@ import Testing
     let rig = try Rig(inMemory: true)
     try fill(rig, seed)
     let first = try #require(try backup(rig, .usual).snapshot)
+    var plans: Set<RestoreTotals> = []
     for variant in ScanVariant.all {
       let again = try backup(rig, variant)
       #expect(again.snapshot?.snapshot.tree == first.snapshot.tree, "\(variant)")
       #expect(again.snapshot?.snapshot.leftOut == first.snapshot.leftOut, "\(variant)")
+      let restore = try restorePlan(rig, first, variant)
+      #expect(restore.total(\.leaves).files > 20 && restore.total(\.creates).entries == 0)
+      plans.insert(restore.total(\.leaves))
+    }
+    #expect(plans.count == 1)
+  }
+
+  /// A plan for a restore in place of all.
+  private func restorePlan(
+    _ rig: Rig, _ stored: StoredSnapshot, _ variant: ScanVariant
+  ) throws -> DeviceRestorePlan {
+    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    return try ScanOptions.$usualShare.withValue(variant.share) {
+      try ScanOptions.$usualWorkers.withValue(variant.workers) {
+        try DeviceRestorePlan.make(
+          stored,
+          DeviceRestoreRequest(
+            device, isInPlace: true, policy: Rig.policy(.coreSimulator), time: Host.now()),
+          from: rig.repository.beginReading())
+      }
     }
   }
 

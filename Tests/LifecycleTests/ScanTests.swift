@@ -6,7 +6,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct ScanTests {
+@Suite(.spreadScans) struct ScanTests {
   @Test func aFolderOnTheWayToWhatIsKeptIsBare() throws {
     let rig = try Rig()
     try rig.folder.write("a", at: "tree/out/inner/kept.txt")

@@ -8,16 +8,9 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
   let share: Int
   let workers: Int
 
-  static let usual = ScanVariant(share: ScanOptions().share, workers: 1)
+  static let usual = ScanVariant(share: 2048, workers: 1)
   static let all = [1, 7, usual.share].flatMap { share in
     [1, 2, 5].map { ScanVariant(share: share, workers: $0) }
-  }
-
-  /// The variant of the test that is running: always the same one, so that a failure repeats.
-  static var ofThisTest: ScanVariant {
-    let name = Test.current.map { "\($0.id)" } ?? ""
-    let sum = name.utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
-    return all[Int(sum) % all.count]
   }
 
   var testDescription: String { "share \(share), \(workers) workers" }
@@ -28,4 +21,26 @@ struct ScanVariant: Hashable, Sendable, CustomTestStringConvertible {
     (options.share, options.workers) = (share, workers)
     return options
   }
+}
+
+/// Runs each test with a share and a number of threads of its own, always the same ones, so that a
+/// failure repeats.
+struct SpreadScans: SuiteTrait, TestTrait, TestScoping {
+  let isRecursive = true
+
+  @concurrent func provideScope(
+    for test: Test, testCase: Test.Case?,
+    performing body: @Sendable @concurrent () async throws -> Void
+  ) async throws {
+    let sum = "\(test.id)".utf8.reduce(UInt32(2_166_136_261)) { ($0 ^ UInt32($1)) &* 16_777_619 }
+    let variant = ScanVariant.all[Int(sum) % ScanVariant.all.count]
+    try await ScanOptions.$usualShare.withValue(variant.share) {
+      try await ScanOptions.$usualWorkers.withValue(variant.workers) { try await body() }
+    }
+  }
+}
+
+extension Trait where Self == SpreadScans {
+  /// Scans of the tests are spread over threads and jobs in one of several ways.
+  static var spreadScans: Self { Self() }
 }

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Which processes count as a snap's by their control groups, as a made-up `/proc` tells of them.
-@Suite struct SnapRegisterTests {
+@Suite(.spreadScans) struct SnapRegisterTests {
   private static let user = "/user.slice/user-1000.slice/user@1000.service/app.slice/"
 
   private let snap: SnapRig

@@ -7,7 +7,7 @@ import Testing
 
 /// What a plan says of the room for the snapshot that comes first: never less than the snapshot's own check
 /// counts, and the same where nothing is stored yet.
-@Suite struct SnapshotBoundTests {
+@Suite(.spreadScans) struct SnapshotBoundTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
   /// What a backup's own check counted: the files that it has to read, and their bytes.

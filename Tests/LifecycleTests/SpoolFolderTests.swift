@@ -5,7 +5,7 @@ import Testing
 @testable import Lifecycle
 
 /// Copies of databases lie on a disk.
-@Suite struct SpoolFolderTests {
+@Suite(.spreadScans) struct SpoolFolderTests {
   @Test func theCacheIsMadeWhereItIsMissing() throws {
     let temporary = try TemporaryFolder("spool")
     let cache = temporary.path("home/.cache")

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What backups make of the state: nothing is read twice, and nothing old is taken for new.
-@Suite struct StateBackupTests {
+@Suite(.spreadScans) struct StateBackupTests {
   let rig: Rig
   init() throws { rig = try Rig(inMemory: true) }
 

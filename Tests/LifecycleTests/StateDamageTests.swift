@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// Whatever a state file holds, entries are as some run wrote them or they are not there.
-@Suite struct StateDamageTests {
+@Suite(.spreadScans) struct StateDamageTests {
   let rig: StateRig
   init() throws { rig = try StateRig() }
 

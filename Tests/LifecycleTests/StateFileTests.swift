@@ -8,7 +8,7 @@ import Testing
 
 @testable import Lifecycle
 
-@Suite struct StateFileTests {
+@Suite(.spreadScans) struct StateFileTests {
   let rig: StateRig
   init() throws { rig = try StateRig() }
 

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 /// What a run that did not finish has read is known to the next.
-@Suite struct StateInterruptionTests {
+@Suite(.spreadScans) struct StateInterruptionTests {
   let rig: StateRig
   init() throws { rig = try StateRig() }
 

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// What a run notes of a large file that it does not come to the end of is known to the next.
-@Suite struct StatePiecesTests {
+@Suite(.spreadScans) struct StatePiecesTests {
   let rig: StateRig
   init() throws { rig = try StateRig() }
 

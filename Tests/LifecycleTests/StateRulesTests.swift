@@ -5,7 +5,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-@Suite struct StateRulesTests {
+@Suite(.spreadScans) struct StateRulesTests {
   private static let start = Timestamp(seconds: 1000)
 
   private func status(
@@ -65,6 +65,19 @@ import Testing
     #expect(!ChangeRules.isSettled(status(modified: 1, changed: 1), readAt: read, in: clock))
     let folder = status(.directory, modified: 1, changed: 1)
     #expect(ChangeRules.isSettled(folder, readAt: read, in: clock))
+  }
+
+  @Test func withoutAWriterAFileNeedNotBeOld() {
+    let young = status(modified: 995, changed: 995)
+    let read = Self.time(1001)
+    for (times, isSettled) in [(VolumeTimes.exact, true), (.remote, false), (.loose, false)] {
+      let clock = RunClock(start: Self.time(1000), times: times)
+      #expect(!ChangeRules.isSettled(young, readAt: read, in: clock))
+      #expect(
+        ChangeRules.isSettled(young, readAt: read, in: clock, hadNoWriter: true) == isSettled)
+    }
+    let clock = RunClock(start: Self.time(996))
+    #expect(!ChangeRules.isSettled(young, readAt: read, in: clock, hadNoWriter: true))
   }
 
   @Test func theWorstVolumeDecides() {

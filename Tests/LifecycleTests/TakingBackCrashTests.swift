@@ -8,7 +8,7 @@ import Testing
 
 /// The machine goes while an update is taken back, at each call of that: what comes next takes back the
 /// rest. The device is as before, what an app wrote meanwhile is somewhere, and nothing else is left.
-@Suite struct TakingBackCrashTests {
+@Suite(.spreadScans) struct TakingBackCrashTests {
   /// Where the update cannot go on, as something stands there.
   enum Obstacle: CaseIterable, Sendable {
     case bundle, data

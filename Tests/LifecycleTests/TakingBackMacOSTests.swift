@@ -11,7 +11,7 @@ import Testing
 /// an update by which the bundle gets another name, or an installation by which a container is first made
 /// and data of the home moves into it. The home is as before then, what came meanwhile is somewhere, and
 /// nothing else is left.
-@Suite struct TakingBackMacOSTests {
+@Suite(.spreadScans) struct TakingBackMacOSTests {
   /// Where the operation cannot go on, as something stands there: the first is an update's.
   enum Obstacle: CaseIterable, Sendable {
     case bundle, container, moved

@@ -8,7 +8,7 @@ import Testing
 
 /// An operation on an app that cannot be finished is taken back as a whole: the user is never left between
 /// two versions.
-@Suite struct TakingBackTests {
+@Suite(.spreadScans) struct TakingBackTests {
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
   private func plan(_ rig: UpdateRig) throws -> AppChangePlan {

@@ -1,12 +1,13 @@
 import ArchiveStore
-import Lifecycle
 import SandboxModel
 import SystemIO
 import TestSupport
 import Testing
 
+@testable import Lifecycle
+
 /// How long the trash keeps something: until the next operation on the app, and a day at least.
-@Suite struct TrashAgeTests {
+@Suite(.spreadScans) struct TrashAgeTests {
   private static let begin: Int64 = 1_800_000_000
 
   /// Restores in place at a time, so many seconds after the first; gives the trash then.
@@ -123,6 +124,32 @@ import Testing
     #expect(try rig.text(ByteString("victim/\(id)/file")) == "precious")
   }
 
+  /// The same of what goes without being asked for after a day: whole with the operation's things, and
+  /// in part where other apps have things there.
+  @Test(arguments: [[], ["apps/other"]] as [[ByteString]])
+  func theAutomaticRemovalFollowsNoLinkInTheWayOfATrash(_ others: [ByteString]) throws {
+    let rig = try Rig(inMemory: true)
+    try rig.folder.write("stored", at: "tree/file")
+    let snapshot = try #require(try rig.backup().snapshot)
+    let id = "20200101T000000-0123abcd"
+    let thesis = ByteString("victim/\(id)/folders/tree/thesis")
+    try rig.folder.write("precious", at: thesis)
+    let above = try Folder.make(path: rig.folder.path("tree/x/.sandboxctl"))
+    try above.createLink("trash", to: rig.folder.path("victim"))
+    let place = rig.folder.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
+    try rig.folder.write("old", at: ByteString("tree/.sandboxctl/trash/\(id)/folders/tree/file"))
+    try writeNote(
+      rig, id, elsewhere: [#"{"path":"\#(place)"}"#], subjects: ["folders/tree"] + others)
+    let scope = try RecoveryScope(Device.find(root: rig.folder.path("tree"), layout: .folder))
+    try #require(scope.permits(place), "else nothing there would be looked at")
+    let left = try restore(rig, snapshot, at: 0)
+    #expect(try rig.text(thesis) == "precious")
+    #expect(left.map(\.id).contains(ByteString(id)), "what could not go whole is still listed")
+    // Of a part each place is dealt with by itself: its time had come.
+    let own = ByteString("tree/.sandboxctl/trash/\(id)/folders/tree")
+    if !others.isEmpty { #expect(try rig.folder.folder.statusIfPresent(own) == nil) }
+  }
+
   @Test func whatIsNoOperationOrOfAnotherOneIsLeftAlone() throws {
     let rig = try Rig(inMemory: true)
     let id = "20200101T000000-0123abcd"
@@ -148,13 +175,16 @@ import Testing
   }
 
   private func writeNote(
-    _ rig: Rig, _ id: String, as folder: String? = nil, elsewhere: [String] = []
+    _ rig: Rig, _ id: String, as folder: String? = nil, elsewhere: [String] = [],
+    subjects: [ByteString] = []
   ) throws {
     let path = ByteString("tree/.sandboxctl/trash/\(folder ?? id)/operation.json")
+    let subjects = subjects.map { #"{"path":"\#($0)"}"# }.joined(separator: ",")
+    let places = elsewhere.joined(separator: ",")
     try rig.folder.write(
       #"{"format":1,"id":"\#(folder == nil ? id : "another")","operation":"restore","#
-        + #""time":"2020-01-01T00:00:00Z","subjects":[],"#
-        + #""elsewhere":[\#(elsewhere.joined(separator: ","))]}"#, at: path)
+        + #""time":"2020-01-01T00:00:00Z","subjects":[\#(subjects)],"elsewhere":[\#(places)]}"#,
+      at: path)
     for name in ["tree/.sandboxctl/trash", "tree/.sandboxctl"] as [ByteString] {
       try Folder.open(path: rig.folder.path(name)).setPermissions(0o700)
     }

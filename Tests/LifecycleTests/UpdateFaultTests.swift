@@ -8,7 +8,7 @@ import Testing
 
 /// An update of which every call fails in turn, once or from then on, as when the machine goes or the
 /// volume is full: after `Recovery` the device is as it was or as it was to be, never between.
-@Suite struct UpdateFaultTests {
+@Suite(.spreadScans) struct UpdateFaultTests {
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
@@ -48,7 +48,7 @@ import Testing
 
 /// An installation of which every call fails in turn: the data that waited in the safe harbor is the app's
 /// then, or waits still.
-@Suite struct InstallFaultTests {
+@Suite(.spreadScans) struct InstallFaultTests {
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),

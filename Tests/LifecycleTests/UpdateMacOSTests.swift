@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 /// Installing and updating where the platform leaves the data in its place: the home of a macOS user.
-@Suite struct UpdateMacOSTests {
+@Suite(.spreadScans) struct UpdateMacOSTests {
   private let rig: Rig
   private static let app = UpdateRig.app
   private static let policy = Result { try Rig.policy(.macOS) }

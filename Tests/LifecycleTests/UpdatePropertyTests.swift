@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What holds for updates of any device: over made-up ones, whose seed is printed.
-@Suite struct UpdatePropertyTests {
+@Suite(.spreadScans) struct UpdatePropertyTests {
   /// A policy that lets more go than any of ours.
   static let greedy = """
     overlay: all

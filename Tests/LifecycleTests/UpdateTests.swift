@@ -8,7 +8,7 @@ import TestSupport
 import Testing
 
 /// What an update makes of an app's containers, and when it refuses.
-@Suite struct UpdateTests {
+@Suite(.spreadScans) struct UpdateTests {
   private static let share = "\(UpdateRig.app).share"
   private static let withShare = MemoryPackage(extensions: [(share, "20")], files: ["new": "new"])
 

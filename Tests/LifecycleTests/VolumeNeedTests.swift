@@ -6,7 +6,7 @@ import Testing
 @testable import Lifecycle
 
 /// What a restore writes, and whether it is refused for want of room: with volumes that are only told of.
-@Suite struct VolumeNeedTests {
+@Suite(.spreadScans) struct VolumeNeedTests {
   private static func space(
     _ available: UInt64, reserved: UInt64 = 0, inodes: UInt64? = nil,
     _ keeping: VolumeSpace.Keeping

@@ -7,7 +7,7 @@ import Testing
 
 /// Before Linux 5.8 a sync of a volume does not report that a file could not be written: large files are
 /// synced one by one there.
-@Suite struct VolumeSyncTests {
+@Suite(.spreadScans) struct VolumeSyncTests {
   @Test(arguments: [
     ("5.7.19", false), ("5.8.0", true), ("5.10", true), ("6.1.0-18-amd64", true),
     ("4.19-rc1", false),

@@ -50,6 +50,24 @@ import Testing
     #expect(try pieces(file, size: size).found == [Int](repeating: 256 << 10, count: 16))
   }
 
+  /// OpenZFS takes what is not on the disk yet for holes: there all is read, by whatever way.
+  @Test func holesOfZFSAreReadAsBytes() throws {
+    let file = try temporary.folder.create("sparse")
+    try file.seek(to: 1 << 20)
+    try file.write([7, 8, 9])
+    let size = try file.status().size
+    let ext4 = try Faults.inject(Faults.Plan(onFileSystem: 0xef53)) {
+      try file.extents(size: size)
+    }
+    try #require(ext4.contains { $0.isHole }, "no sparse files on this file system")
+    try Faults.inject(Faults.Plan(onFileSystem: 0x2fc1_2fc1)) {
+      #expect(try file.extents(size: size) == [Extent(offset: 0, length: size, isHole: false)])
+      let found = try pieces(file, size: size, isSparse: true)
+      #expect(found.found.allSatisfy { $0 > 0 } && found.reached == size)
+      #expect(found.bytes == [UInt8](repeating: 0, count: 1 << 20) + [7, 8, 9])
+    }
+  }
+
   @Test func whatIsThrownIsThrownOn() throws {
     struct Thrown: Error {}
     try temporary.write("x", at: "f")

@@ -105,4 +105,21 @@ import Testing
     #expect(failure { try tree.removeTree("volume") }?.number == EBUSY)
     withExtendedLifetime(mount) {}
   }
+
+  @Test func aWatchCountsWhatGoesAndEndsItEarly() throws {
+    for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/c/3", "tree/4"] {
+      try temporary.write("x", at: path)
+    }
+    var count = 0
+    let two = RemovalWatch(didRemove: { count += 1 }, isStopping: { count >= 2 })
+    #expect(try !temporary.folder.removeTree("tree", watch: two))
+    #expect(count == 2)
+    #expect(try temporary.folder.names() == ["tree"])
+    let rest = RemovalWatch(didRemove: { count += 1 })
+    #expect(try temporary.folder.removeTree("tree", watch: rest))
+    #expect(try count == 4 && temporary.folder.isEmpty())
+    try temporary.write("x", at: "file")
+    #expect(try temporary.folder.removeTree("file", watch: rest))
+    #expect(count == 5)
+  }
 }

@@ -44,6 +44,20 @@ import Testing
     #expect(again.fileName() == same.fileName())
   }
 
+  @Test func growthTellsTheSquareFromSorting() throws {
+    let square = try Growth(counts: [300, 3000]) { count in
+      let numbers = Array(0..<count)
+      return { for number in numbers { _ = numbers.firstIndex(of: number) } }
+    }
+    #expect(!square.isNLogN, "\(square)")
+    let sorting = try Growth(counts: [300, 3000]) { count in
+      let numbers = (0..<count).map { $0 &* 7919 % count }
+      return { _ = numbers.sorted() }
+    }
+    #expect(sorting.isNLogN, "\(sorting)")
+    #expect(sorting.times.map(\.count) == [300, 3000])
+  }
+
   @Test func unprivilegedMeetsRefusals() throws {
     let temporary = try TemporaryFolder("refusal")
     try temporary.write("x", at: "closed")

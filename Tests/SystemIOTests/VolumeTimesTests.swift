@@ -1,3 +1,4 @@
+import Glibc
 import TestSupport
 import Testing
 
@@ -31,6 +32,37 @@ import Testing
     let memory = try Mount(inMemory: "size=1m", on: folder.path("lower"))
     #expect(try times() == .loose)
     withExtendedLifetime(memory) {}
+  }
+
+  @Test func whoHasAFileOpenForWritingIsSeen() throws {
+    let folder = try TemporaryFolder("writers")
+    try folder.write("text", at: "file")
+    guard try folder.folder.file("file").hasNoWriter else { return }
+    var map = UnsafeMutableRawPointer?.none
+    do {
+      let writer = try folder.folder.fileForWriting("file")
+      #expect(try !folder.folder.file("file").hasNoWriter)
+      map = mmap(nil, 4, PROT_READ | PROT_WRITE, MAP_SHARED, writer.raw, 0)
+    }
+    #expect(map != MAP_FAILED)
+    #expect(try !folder.folder.file("file").hasNoWriter, "a mapping writes, too")
+    munmap(map, 4)
+    #expect(try folder.folder.file("file").hasNoWriter)
+  }
+
+  /// Files are opened for writing while others ask: nobody is stopped by a signal.
+  @Test func askingForWritersDisturbsNobody() throws {
+    let folder = try TemporaryFolder("writers")
+    try folder.write("text", at: "file")
+    let workers = try Workers(count: 2, capacity: 2, name: "writers")
+    let done = Counter()
+    workers.submit {
+      for _ in 0..<2000 where (try? folder.folder.fileForWriting("file")) != nil { done.add() }
+    }
+    let file = try folder.folder.file("file")
+    for _ in 0..<2000 { _ = file.hasNoWriter }
+    workers.finish()
+    #expect(done.value == 2000)
   }
 
   @Test func theMountTableNamesAnOverlaysLayers() {

@@ -2,7 +2,7 @@ public import Codecs
 
 /// What a blob is: it is found only as what it was stored as, so that a file with a tree's bytes
 /// harms nothing.
-public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable {
+public enum BlobKind: UInt8, Sendable, Hashable, CaseIterable, Comparable, BitwiseCopyable {
   /// Bytes of a file or of an extended attribute.
   case data = 0
   /// A page of a directory, or a directory's table of pages.

@@ -1,9 +1,9 @@
 internal import Codecs
 internal import SystemIO
 
-/// The bytes of an index object: in memory, or mapped from the host's copy.
+/// The bytes of an index object: in memory that can spill, or mapped from the host's copy.
 enum IndexBytes: Sendable {
-  case memory([UInt8])
+  case memory(SpillableArray<UInt8>)
   case mapped(MappedFile)
 
   var count: Int {
@@ -18,7 +18,8 @@ enum IndexBytes: Sendable {
     _ body: (RawSpan) throws(Failure) -> Result
   ) throws(Failure) -> Result {
     switch self {
-    case .memory(let bytes): return try body(bytes.span.bytes)
+    case .memory(let bytes):
+      return try bytes.withSpan { span throws(Failure) in try body(span.bytes) }
     case .mapped(let file): return try file.withBytes(body)
     }
   }

@@ -68,8 +68,7 @@ enum IndexLoading {
     _ id: Digest, from storage: any Storage, cache: IndexCache? = nil
   ) throws(StoreError) -> IndexObject {
     if let object = try cache?.object(id, of: storage) { return object }
-    let bytes = try storage.load(RepositoryLayout.index(id), limit: FormatLimit.index)
-    return try IndexObject(id: id, bytes: bytes)
+    return try IndexObject.load(id, from: storage)
   }
 
   /// Reads what an object's storage holds now, and holds it against its id, whatever the host has.

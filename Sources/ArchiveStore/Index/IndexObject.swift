@@ -1,4 +1,5 @@
 internal import Codecs
+internal import SystemIO
 
 /// An index object, searched in place: where each blob of some packs lies.
 ///
@@ -20,7 +21,35 @@ struct IndexObject: Sendable {
 
   /// Opens an index whose bytes are held against its id first, and checked whole.
   init(id: Digest, bytes: [UInt8]) throws(StoreError) {
-    guard Blake2b.hash(bytes) == id else {
+    try self.init(id: id, SpillableArray(bytes), digest: Blake2b.hash(bytes))
+  }
+
+  /// Reads an index object piece by piece, and opens it as `init(id:bytes:)` does.
+  static func load(_ id: Digest, from storage: any Storage) throws(StoreError) -> IndexObject {
+    let path = RepositoryLayout.index(id)
+    guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
+    guard size <= UInt64(FormatLimit.index) else {
+      throw .damaged("\(path)", "it has \(size) bytes, more than an index object can have")
+    }
+    var bytes = SpillableArray<UInt8>()
+    var hash = Blake2b()
+    bytes.reserve(Int(size))
+    var piece: [UInt8] = []
+    while bytes.count < Int(size) {
+      let count = min(Int(size) - bytes.count, pieceLength)
+      try storage.load(path, offset: UInt64(bytes.count), count: count, into: &piece)
+      hash.update(piece)
+      bytes.append(contentsOf: piece)
+    }
+    return try IndexObject(id: id, bytes, digest: hash.finish())
+  }
+
+  private static let pieceLength = 4 << 20
+
+  private init(
+    id: Digest, _ bytes: SpillableArray<UInt8>, digest: Digest
+  ) throws(StoreError) {
+    guard digest == id else {
       throw .damaged(Self.name(id), "its bytes are not those that its name was made of")
     }
     try self.init(id: id, checked: .memory(bytes))

@@ -157,7 +157,7 @@ public struct IndexRepair {
   /// Makes an object durable and reads it again.
   private func write(_ object: IndexObject, _ lease: Lease) throws(StoreError) -> Digest {
     guard case .memory(let bytes) = object.bytes else { return object.id }
-    try lease.save(bytes, as: RepositoryLayout.index(object.id))
+    try lease.save(Array(bytes), as: RepositoryLayout.index(object.id))
     return try IndexLoading.open(object.id, from: storage).id
   }
 }

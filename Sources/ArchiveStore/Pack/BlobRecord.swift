@@ -2,7 +2,7 @@ internal import Codecs
 
 /// Where one blob lies: an entry of a pack's contents and of an index, 48 bytes in both
 /// (docs/repository-format.md, "Blob entry").
-struct BlobRecord: Hashable, Sendable {
+struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
   var digest: Digest
   var kind: BlobKind
   /// The pack's place in the index's table; 0 in a pack's own contents.

@@ -49,12 +49,16 @@ final class PackWriter: Sendable {
     state = Mutex(State(writer, PackHash(of: number, with: hashes)))
   }
 
+  /// The blobs of a pack: fewer than the format permits, as their table is in memory while a pack is
+  /// written and while it is checked.
+  private static let mostBlobs = min(65_536, FormatLimit.blobsPerPack)
+
   /// Whether a frame with so many blobs belongs into the next pack. One frame is kept for the
   /// contents.
   func isFull(before blobs: Int) -> Bool {
     state.withLock { state in
       state.size >= target || state.frames.count + 1 >= FormatLimit.framesPerPack
-        || state.contents.records.count + blobs > FormatLimit.blobsPerPack
+        || state.contents.records.count + blobs > Self.mostBlobs
     }
   }
 

@@ -39,7 +39,7 @@ public struct Repository: Sendable {
     return StoreError(
       .noRepository, "open the repository", storage.place, "there is no repository.json",
       hint: hasPacks
-        ? "its packs are there: 'python3 recover.py' in it restores without that file"
+        ? "its packs are there: " + RepositorySettings.lossHint
         : "'sandboxctl init' makes one; or name another place", cause: cause)
   }
 

@@ -53,17 +53,26 @@ public struct RepositorySettings: Hashable, Sendable {
 // MARK: - Reading
 
 extension RepositorySettings {
+  /// The way on without the file: there is no second one.
+  static let lossHint =
+    "'python3 recover.py' restores without that file, and sandboxctl-repository(5) says how to "
+    + "make it again"
+
   /// Reads the text, and refuses by name what this version does not know.
   init(_ text: [UInt8]) throws(StoreError) {
+    do throws(StoreError) {
+      try self.init(parsing: text)
+    } catch {
+      throw error.code == .damaged ? error.hinting("move it away: " + Self.lossHint) : error
+    }
+  }
+
+  private init(parsing text: [UInt8]) throws(StoreError) {
     let object = "repository.json"
     let json: JSON
     do {
       json = try JSON(parsing: text)
-    } catch {
-      throw StoreError(
-        .damaged, "use", object, error.description,
-        hint: "move it away: 'python3 recover.py' restores without that file")
-    }
+    } catch { throw StoreError.damaged(object, error.description) }
     let fields = JSONFields(json: json, object: object)
     guard try fields.string("format") == Self.format else {
       throw StoreError(

@@ -15,6 +15,8 @@ final class LocalObjectWriter: ObjectWriter {
   private var file: Descriptor
   private var size: UInt64 = 0
   private var isPresent = true
+  /// Whether the object got its name, by whichever attempt.
+  private var isNamed = false
 
   init(storage: LocalStorage, folder path: ObjectPath) throws(SystemError) {
     self.storage = storage
@@ -40,7 +42,7 @@ final class LocalObjectWriter: ObjectWriter {
       do {
         try makeAgain(digest)
         try settle(path)
-      } catch { throw storage.failure(error) }
+      } catch { throw failure(error) }
     }
     if !isReadSoon { file.willNotBeReadSoon() }
   }
@@ -51,12 +53,22 @@ final class LocalObjectWriter: ObjectWriter {
     try? storage.root.remove(name)
   }
 
+  /// What a failure means: whoever finds the object in its place is not to be told that it was not
+  /// written.
+  private func failure(_ error: SystemError) -> StoreError {
+    let failure = storage.failure(error)
+    guard isNamed else { return failure }
+    return StoreError(
+      .notDurable, failure.action, failure.subject, failure.reason, hint: failure.hint,
+      cause: error)
+  }
+
   /// Content to the disk, name into place, name to the disk.
   private func settle(_ path: ObjectPath) throws(SystemError) {
     try file.sync()
     let target = try storage.folder(path.folder)
     try storage.root.rename(name, to: path.name, in: target)
-    isPresent = false
+    (isPresent, isNamed) = (false, true)
     try target.sync()
   }
 

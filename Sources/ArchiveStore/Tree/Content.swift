@@ -28,7 +28,7 @@ public struct Content: Hashable, Sendable {
 }
 
 /// A run of a file.
-public enum Piece: Hashable, Sendable {
+public enum Piece: Hashable, Sendable, BitwiseCopyable {
   /// A blob: of data, or in a list of lists a list, which has `length` bytes of the file.
   case blob(Digest, length: UInt64)
   /// Zeros that take no space.

@@ -5,10 +5,10 @@ internal import SystemIO
 ///
 /// They lie in one arena: a folder of a million entries takes little more than their bytes.
 public struct EncodedFolder: Sendable {
-  private var names: [UInt8] = []
-  private var nameEnds: [Int] = []
-  private var bytes: [UInt8] = []
-  private var ends: [Int] = []
+  private var names = SpillableArray<UInt8>()
+  private var nameEnds = SpillableArray<Int>()
+  private var bytes = SpillableArray<UInt8>()
+  private var ends = SpillableArray<Int>()
 
   /// Makes a folder without entries.
   public init() {}
@@ -34,7 +34,7 @@ public struct EncodedFolder: Sendable {
   public mutating func append(
     _ name: Span<UInt8>, _ entry: some Collection<UInt8>
   ) throws(StoreError) {
-    if count > 0, !names.span.extracting(nameRange(count - 1)).precedes(name) {
+    if count > 0, names.withSpan({ !$0.extracting(nameRange(count - 1)).precedes(name) }) {
       throw .invalid("the entry \(Self.text(name))", "its name comes twice, or out of order")
     }
     names.append(name)
@@ -55,13 +55,15 @@ public struct EncodedFolder: Sendable {
   func name(_ index: Int) -> ByteString { ByteString(names[nameRange(index)]) }
 
   /// The hash of an entry's name, by which pages are cut.
-  func nameHash(_ index: Int) -> Digest { Blake2b.hash(names.span.extracting(nameRange(index))) }
+  func nameHash(_ index: Int) -> Digest {
+    names.withSpan { Blake2b.hash($0.extracting(nameRange(index))) }
+  }
 
   /// How many bytes an entry has.
   func size(_ index: Int) -> Int { ends[index] - (index == 0 ? 0 : ends[index - 1]) }
 
   /// An encoded entry.
-  func entry(_ index: Int) -> ArraySlice<UInt8> {
+  func entry(_ index: Int) -> Slice<SpillableArray<UInt8>> {
     bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
   }
 }

@@ -42,6 +42,9 @@ final class KnownBlobs: Sendable {
     }
   }
 
+  /// How many blobs of the run are in no index object yet.
+  var unindexed: Int { run.withLock { $0.records.count } }
+
   /// Counts a blob that the caller knows to be claimed.
   func countKnown(length: Int) { run.withLock { $0.statistics.countKnown(length) } }
 

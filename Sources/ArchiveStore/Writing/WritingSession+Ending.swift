@@ -2,9 +2,11 @@ internal import Codecs
 internal import SystemIO
 
 extension WritingSession {
-  /// Whether a checkpoint is due: 512 MiB of packs are finished, or five minutes have passed, since
-  /// the last.
-  public var checkpointIsDue: Bool { packs.isIndexDue }
+  /// Whether a checkpoint is due: 512 MiB of packs are finished, five minutes have passed, or 262,144
+  /// blobs were stored, which are held in memory until then, since the last.
+  public var checkpointIsDue: Bool {
+    packs.isIndexDue || known.unindexed >= FormatLimit.blobsPerPack
+  }
 
   /// Makes durable what is in whole frames, and writes an index object for it, so that a run which
   /// is interrupted later need not store it again. Other threads may be storing meanwhile; what
@@ -45,19 +47,18 @@ extension WritingSession {
   }
 
   /// Saves the snapshot. Where it is in its place and only its name may not be on the disk, which is
-  /// no success, the error says that it is there.
+  /// neither a success nor a snapshot that was not written, the error says so and names it.
   private func save(_ bytes: [UInt8], _ id: SnapshotID) throws(StoreError) {
     let path = RepositoryLayout.snapshot(id)
     do {
       try lease.save(bytes, as: path)
     } catch {
-      guard error.cause?.operation == .sync, try repository.storage.status(path) != nil else {
-        throw error
-      }
+      guard error.code == .notDurable else { throw error }
       throw StoreError(
-        .system, "make sure that the disk keeps", "snapshot \(id.hex.prefix(8))", error.reason,
-        hint: "it is there, but may be gone after a loss of power: check the system's log, and "
-          + "back up again", cause: error.cause)
+        .notDurable, "make sure that the disk keeps", "snapshot \(id.hex.prefix(8))",
+        "it was written and is listed, but is not known to be durable: \(error.reason)",
+        hint: "after a loss of power it may be gone: check the system's log, and back up again",
+        cause: error.cause)
     }
   }
 

@@ -39,6 +39,9 @@ long cl_pwrite(int fd, const void *from, size_t count, int64_t at);
 long cl_duplicate(int fd);
 long cl_fsync(int fd);
 long cl_syncfs(int fd);
+// Whether nobody has a file open for writing, or mapped so; 0 also where that cannot be told, as for
+// a file of another user.
+long cl_has_no_writer(int fd);
 // Whether the file system of a file is one whose holes can be believed; 1 for those that say nothing.
 long cl_tells_holes(int fd);
 // The same by the magic number of a file system (statfs(2)).

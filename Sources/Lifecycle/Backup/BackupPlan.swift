@@ -101,7 +101,7 @@ public struct BackupPlan: Sendable {
 }
 
 /// Files, and their bytes as the ends of the files say.
-public struct EntryTotals: Sendable, Hashable {
+public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
   public var files = 0
   public var bytes: UInt64 = 0
 

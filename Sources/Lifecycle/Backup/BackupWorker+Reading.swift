@@ -148,6 +148,12 @@ extension BackupWorker {
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
+    // Asked only of a file so young that the answer matters.
+    let clock = run.clock(of: folder.tree.number)
+    let scanned = folder.scan.entries[index].status
+    let hadNoWriter =
+      !ChangeRules.isSettled(scanned, readAt: time, in: clock) && clock.times == .exact
+      && file.hasNoWriter
     let (content, status, stoodStill) = try readUntilStill(file, path, of: folder, mode)
     if !stoodStill {
       run.note {
@@ -168,7 +174,7 @@ extension BackupWorker {
     return ReadEntry(
       entry: entry, status: status,
       isSettled: stoodStill && metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: time, in: run.clock(of: folder.tree.number)),
+        && ChangeRules.isSettled(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
       heldAt: content.heldAt)
   }
 

@@ -24,12 +24,12 @@ struct DatabaseNames: Sendable {
   /// The file that a log or a journal lies beside. What is a log itself has none: each file is of
   /// one database at most.
   private static func database(of index: Int, in tree: borrowing KeptTree) -> Int? {
-    let entry = tree.scan.entries[index]
-    let name = tree.scan.names.span.extracting(entry.nameRange)
-    guard let suffix = suffixes.first(where: { name.ends(with: $0.span) }) else { return nil }
-    let base = name.extracting(0..<(name.count - suffix.count))
-    guard let database = tree.child(base, of: Int(entry.parent)),
-      tree.scan.entries[database].status.kind == .file,
+    let parent = Int(tree.scan.entries[index].parent)
+    let found = tree.scan.withName(index) { name -> Int? in
+      guard let suffix = suffixes.first(where: { name.ends(with: $0.span) }) else { return nil }
+      return tree.child(name.extracting(0..<(name.count - suffix.count)), of: parent)
+    }
+    guard let database = found, tree.scan.entries[database].status.kind == .file,
       Self.database(of: database, in: tree) == nil
     else { return nil }
     return database

@@ -6,9 +6,9 @@ struct KeptTree: Sendable {
   let number: Int
   let scan: ContainerScan
   /// At the place of a folder's children: those that are stored, in the order of their names.
-  private var order: [Int32]
+  private var order: SpillableArray<Int32>
   /// How many of each folder's children are stored.
-  private var counts: [Int32]
+  private var counts: SpillableArray<Int32>
   /// The files that are databases by their names.
   private(set) var databases = DatabaseNames()
 
@@ -16,8 +16,8 @@ struct KeptTree: Sendable {
   init(_ number: Int, _ scan: ContainerScan) {
     self.number = number
     self.scan = scan
-    order = [Int32](repeating: 0, count: scan.entries.count)
-    counts = [Int32](repeating: 0, count: scan.entries.count)
+    order = SpillableArray(repeating: 0, count: scan.entries.count)
+    counts = SpillableArray(repeating: 0, count: scan.entries.count)
     for (folder, entry) in scan.entries.enumerated() where entry.childCount > 0 {
       sortChildren(of: folder, entry.children)
     }
@@ -28,7 +28,7 @@ struct KeptTree: Sendable {
   var isEmpty: Bool { scan.entries.first.map { $0.fate == .leftOut } ?? true }
 
   /// The children of a folder that are stored, in the order of their names' bytes.
-  func children(of folder: Int) -> ArraySlice<Int32> {
+  func children(of folder: Int) -> Slice<SpillableArray<Int32>> {
     let first = Int(scan.entries[folder].firstChild)
     return order[first..<(first + Int(counts[folder]))]
   }
@@ -38,16 +38,17 @@ struct KeptTree: Sendable {
   /// What of a folder is stored under a name.
   func child(_ name: Span<UInt8>, of folder: Int) -> Int? {
     let siblings = children(of: folder)
-    let names = scan.names.span
-    var (low, high) = (siblings.startIndex, siblings.endIndex)
-    while low < high {
-      let middle = (low + high) / 2
-      let other = names.extracting(scan.entries[Int(siblings[middle])].nameRange)
-      if other.precedes(name) { low = middle + 1 } else { high = middle }
+    return scan.names.withSpan { names in
+      var (low, high) = (siblings.startIndex, siblings.endIndex)
+      while low < high {
+        let middle = (low + high) / 2
+        let other = names.extracting(scan.entries[Int(siblings[middle])].nameRange)
+        if other.precedes(name) { low = middle + 1 } else { high = middle }
+      }
+      guard low < siblings.endIndex else { return nil }
+      let found = Int(siblings[low])
+      return name.precedes(names.extracting(scan.entries[found].nameRange)) ? nil : found
     }
-    guard low < siblings.endIndex else { return nil }
-    let found = Int(siblings[low])
-    return name.precedes(names.extracting(scan.entries[found].nameRange)) ? nil : found
   }
 
   private mutating func sortChildren(of folder: Int, _ range: Range<Int>) {
@@ -64,22 +65,11 @@ struct KeptTree: Sendable {
 extension ContainerScan {
   /// Sorts entries by the bytes of their names.
   fileprivate func sortByName(_ entries: inout [Int32]) {
-    let names = names.span
-    entries.sort {
-      names.extracting(self.entries[Int($0)].nameRange)
-        .precedes(names.extracting(self.entries[Int($1)].nameRange))
+    names.withSpan { names in
+      entries.sort {
+        names.extracting(self.entries[Int($0)].nameRange)
+          .precedes(names.extracting(self.entries[Int($1)].nameRange))
+      }
     }
-  }
-}
-
-extension Span<UInt8> {
-  /// Whether these bytes come before others, as names are sorted.
-  @inline(__always)
-  func precedes(_ other: Span<UInt8>) -> Bool {
-    let common = Swift.min(count, other.count)
-    for place in 0..<common where self[place] != other[place] {
-      return self[place] < other[place]
-    }
-    return count < other.count
   }
 }

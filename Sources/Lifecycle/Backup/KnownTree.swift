@@ -17,7 +17,7 @@ struct KnownTree: Sendable {
   }
 
   /// What is true of an entry, a bit each.
-  struct Flags: OptionSet, Sendable {
+  struct Flags: OptionSet, Sendable, BitwiseCopyable {
     let rawValue: UInt8
     /// A file, link or special file is stored as it is now.
     static let isKnown = Flags(rawValue: 1)
@@ -25,7 +25,7 @@ struct KnownTree: Sendable {
     static let isWhole = Flags(rawValue: 2)
   }
 
-  var flags: [Flags]
+  var flags: SpillableArray<Flags>
   var folders: [Int32: FolderFacts] = [:]
   /// Files whose content is known but whose group of hard links has another name.
   var renamedLinks: [Int32: TreeEntry] = [:]
@@ -39,7 +39,7 @@ struct KnownTree: Sendable {
   var root: KnownContainer?
 
   /// Nothing is known.
-  init(entries: Int) { flags = [Flags](repeating: [], count: entries) }
+  init(entries: Int) { flags = SpillableArray(repeating: [], count: entries) }
 
   /// Whether nothing at and below a folder is to be read.
   func isWhole(_ folder: Int) -> Bool { flags[folder].contains(.isWhole) }

@@ -63,8 +63,8 @@ enum LeftOutSummary {
   }
 
   /// The files and bytes at and below each entry that are left out.
-  private static func sums(_ scan: ContainerScan) -> [EntryTotals] {
-    var sums = [EntryTotals](repeating: EntryTotals(), count: scan.entries.count)
+  private static func sums(_ scan: ContainerScan) -> SpillableArray<EntryTotals> {
+    var sums = SpillableArray(repeating: EntryTotals(), count: scan.entries.count)
     for index in scan.entries.indices.reversed() {
       let entry = scan.entries[index]
       guard entry.fate == .leftOut else { continue }

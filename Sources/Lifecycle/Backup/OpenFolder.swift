@@ -6,8 +6,8 @@ struct OpenFolder: Sendable {
   private var remaining: Int
   /// The first of the folder's children in its scan.
   private let first: Int
-  private var slots: [Slot]
-  private var bytes: [UInt8] = []
+  private var slots: SpillableArray<Slot>
+  private var bytes = SpillableArray<UInt8>()
   private(set) var metadata: StoredMetadata?
   /// Files that the scan did not find, in the order of their names.
   private(set) var extras: [UnitResults.Extra] = []
@@ -17,7 +17,7 @@ struct OpenFolder: Sendable {
   /// The statuses of after the reading, where they are not the scan's.
   private(set) var statuses: [Int32: FileStatus] = [:]
 
-  private struct Slot: Sendable {
+  private struct Slot: Sendable, BitwiseCopyable {
     var start = 0
     var length: UInt32 = 0
     var isSettled = false
@@ -29,7 +29,7 @@ struct OpenFolder: Sendable {
   init(children: Range<Int>, awaiting remaining: Int) {
     self.remaining = remaining
     first = children.lowerBound
-    slots = [Slot](repeating: Slot(), count: children.count)
+    slots = SpillableArray(repeating: Slot(), count: children.count)
   }
 
   /// Whether nothing is to come any more.
@@ -45,7 +45,7 @@ struct OpenFolder: Sendable {
       extras = (extras + results.extras).sorted { $0.name < $1.name }
     }
     let start = bytes.count
-    bytes += results.bytes
+    bytes.append(contentsOf: results.bytes)
     for entry in results.entries {
       let slot = Int(entry.index) - first
       hasSurplus = hasSurplus || slots[slot].isDealtWith
@@ -57,7 +57,7 @@ struct OpenFolder: Sendable {
   }
 
   /// The encoded entry of a child; nothing when none came.
-  func encoded(_ child: Int) -> ArraySlice<UInt8>? {
+  func encoded(_ child: Int) -> Slice<SpillableArray<UInt8>>? {
     let slot = slots[child - first]
     return slot.length == 0 ? nil : bytes[slot.start..<(slot.start + Int(slot.length))]
   }

@@ -131,17 +131,18 @@ extension TreeAssembly {
         try add(extra, &entries, &record)
         extras.removeFirst()
       }
-      let name = tree.scan.names.span.extracting(tree.scan.entries[Int(child)].nameRange)
-      if known.isKnown(Int(child)) {
-        let status = tree.scan.entries[Int(child)].status
-        guard let entry = earlier.find(name, status), let encoded = entry.encoded else {
-          throw LifecycleError.lostRecord(tree.scan.logicalPath(Int(child)))
+      try tree.scan.withName(Int(child)) { name in
+        if known.isKnown(Int(child)) {
+          let status = tree.scan.entries[Int(child)].status
+          guard let entry = earlier.find(name, status), let encoded = entry.encoded else {
+            throw LifecycleError.lostRecord(tree.scan.logicalPath(Int(child)))
+          }
+          try entries.append(name, encoded)
+          record.keep(entry, folder: entry.folder)
+        } else if let encoded = open.encoded(Int(child)) {
+          try entries.append(name, encoded)
+          note(Int(child), name, Array(encoded), tree, open, &record)
         }
-        try entries.append(name, encoded)
-        record.keep(entry, folder: entry.folder)
-      } else if let encoded = open.encoded(Int(child)) {
-        try entries.append(name, encoded)
-        note(Int(child), name, Array(encoded), tree, open, &record)
       }
     }
     for extra in extras { try add(extra, &entries, &record) }

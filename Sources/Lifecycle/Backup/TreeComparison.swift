@@ -73,8 +73,7 @@ struct TreeComparison {
     var found = 0
     for child in children {
       let entry = tree.scan.entries[Int(child)]
-      let match = record.find(
-        tree.scan.names.span.extracting(entry.nameRange), entry.status)
+      let match = tree.scan.withName(Int(child)) { record.find($0, entry.status) }
       // What an interrupted run read is in no tree yet.
       if let match, !match.isOfInterruptedRun { found += 1 }
       if entry.status.kind == .directory {

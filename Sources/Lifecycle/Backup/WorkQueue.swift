@@ -16,7 +16,7 @@ final class WorkQueue: Sendable {
     var pending: [Int32] = []
     /// The children of the folder in hand that were not looked at yet.
     var folder = 0
-    var rest: ArraySlice<Int32> = []
+    var rest: Slice<SpillableArray<Int32>> = SpillableArray()[...]
     var isVisited = true
     /// Units that are put off to the end.
     var late: [WorkUnit] = []

@@ -63,11 +63,20 @@ enum ControlFolder {
   static func read(
     _ name: ByteString, in folder: borrowing Folder, limit: Int
   ) throws(SystemError) -> [UInt8]? {
+    try file(name, in: folder)?.readAll(limit: limit) ?? nil
+  }
+
+  /// Opens one of the program's files in such a folder; nil if there is none.
+  ///
+  /// - Throws: `untrusted` if it is not the user's own.
+  static func file(
+    _ name: ByteString, in folder: borrowing Folder
+  ) throws(SystemError) -> Descriptor? {
     do throws(SystemError) {
       let file = try folder.file(name)
       let path = folder.path.appending(name)
       try ControlTrust.require(file.status(), at: path, deviceOwner: folder.status().user)
-      return try file.readAll(limit: limit)
+      return file
     } catch {
       if error.isMissing { return nil }
       throw error

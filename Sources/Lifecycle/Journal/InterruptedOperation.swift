@@ -22,8 +22,8 @@ public struct InterruptedOperation: Sendable {
   /// - Throws: `failed` when the journal cannot be looked at.
   public static func all(on root: ByteString) throws(LifecycleError) -> [InterruptedOperation] {
     var found: [InterruptedOperation] = []
-    for (path, bytes) in try texts(on: root) {
-      guard let record = JournalRecord(reading: bytes), JournalRecord.isID(ByteString(record.id)),
+    for (path, record) in try records(on: root) {
+      guard let record, JournalRecord.isID(ByteString(record.id)),
         OperationJournal.file(record.id) == path.lastComponent
       else {
         throw LifecycleError(
@@ -41,36 +41,29 @@ public struct InterruptedOperation: Sendable {
   func isPending(on root: ByteString) throws(LifecycleError) -> Bool {
     do throws(SystemError) {
       guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
-        let bytes = try Self.read(OperationJournal.file(record.id), in: folder)
+        let file = try ControlFolder.file(OperationJournal.file(record.id), in: folder)
       else { return false }
-      return JournalRecord(reading: bytes) == record
+      return try JournalRecord.read(file) == record
     } catch { throw LifecycleError(error) }
   }
 
-  /// The journals of a device whose operations live no more.
-  private static func texts(
+  /// The journals of a device whose operations live no more; nil for one that cannot be understood.
+  private static func records(
     on root: ByteString
-  ) throws(LifecycleError) -> [(path: ByteString, bytes: [UInt8])] {
+  ) throws(LifecycleError) -> [(path: ByteString, record: JournalRecord?)] {
     do throws(SystemError) {
       guard let folder = try ControlFolder.open(ControlFolder.journal, root: root) else {
         return []
       }
-      var found: [(ByteString, [UInt8])] = []
+      var found: [(ByteString, JournalRecord?)] = []
       for name in try folder.names() {
         guard let id = OperationJournal.id(name) else { continue }
         if try FileLock.isHeld(OperationJournal.lock(id), in: folder) { continue }
         // It may have ended between two looks.
-        guard let bytes = try read(name, in: folder) else { continue }
-        found.append((folder.path.appending(name), bytes))
+        guard let file = try ControlFolder.file(name, in: folder) else { continue }
+        found.append((folder.path.appending(name), try JournalRecord.read(file)))
       }
       return found
     } catch { throw LifecycleError(error) }
-  }
-
-  /// A journal's text; nil if it has ended.
-  static func read(
-    _ name: ByteString, in folder: borrowing Folder
-  ) throws(SystemError) -> [UInt8]? {
-    try ControlFolder.read(name, in: folder, limit: JournalRecord.limit)
   }
 }

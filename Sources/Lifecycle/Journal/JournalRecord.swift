@@ -44,7 +44,7 @@ struct JournalRecord: Hashable, Sendable {
   /// The folders in which something is staged (`StagingFolder`).
   var staging: [ByteString] = []
   var roots: [Root] = []
-  var steps: [JournalStep] = []
+  var steps = JournalSteps()
 
   init(
     operation: String, time: Timestamp, subjects: [ByteString], containers: [ByteString],
@@ -80,9 +80,11 @@ extension JournalRecord {
       && parts[1].allSatisfy { isDigit($0) || (0x61...0x66).contains($0) }
   }
 
-  /// The journal's file: the head on the first line, then a step a line.
-  var bytes: [UInt8] {
-    var head = JSON.object([
+  /// Gives the journal's file piece by piece: the head on the first line, then a step a line.
+  func write(
+    to take: (borrowing [UInt8]) throws(SystemError) -> Void
+  ) throws(SystemError) {
+    var piece = JSON.object([
       JSON.Member("format", .integer(Self.format)), JSON.Member("id", .string(id)),
       JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
       JSON.Member("subjects", Self.list(subjects)),
@@ -91,31 +93,47 @@ extension JournalRecord {
       JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
       JSON.Member("roots", .array(roots.map(\.json))),
     ]).compactBytes
-    // Steps may be many: each is written as it comes, and the whole is never one value.
-    head.removeLast()
-    head.append(contentsOf: Array(",\"steps\":[".utf8))
+    piece.removeLast()
+    piece.append(contentsOf: Array(",\"steps\":[".utf8))
     for (number, step) in steps.enumerated() {
-      head.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
-      step.json.write(to: &head)
+      piece.append(contentsOf: Array((number == 0 ? "\n" : ",\n").utf8))
+      step.json.write(to: &piece)
+      if piece.count >= Self.pieceLength {
+        try take(piece)
+        piece.removeAll(keepingCapacity: true)
+      }
     }
-    head.append(contentsOf: Array("]}\n".utf8))
-    return head
+    piece.append(contentsOf: Self.ending + [UInt8(ascii: "\n")])
+    try take(piece)
   }
 
-  /// Reads a journal's file line by line, as it is written; nil if it is none of this format.
-  init?(reading bytes: [UInt8]) {
-    var lines = bytes.split(separator: UInt8(ascii: "\n"))[...]
-    guard let first = lines.popFirst() else { return nil }
-    self.init(head: Array(first) + (lines.isEmpty ? [] : Self.ending))
-    steps.reserveCapacity(lines.count)
-    for (number, line) in lines.enumerated() {
-      let isLast = number == lines.count - 1
-      let text = line.dropLast(isLast ? Self.ending.count : 1)
-      guard line.suffix(isLast ? Self.ending.count : 1) == (isLast ? Self.ending : [0x2C])[...],
-        let json = try? JSON(parsing: Array(text)), let step = JournalStep(json, roots: roots.count)
-      else { return nil }
-      steps.append(step)
+  private static let pieceLength = 256 << 10
+
+  /// Reads a journal's file a line at a time, as it is written.
+  ///
+  /// - Returns: nil if it is none of this format, or larger than `limit`.
+  static func read(_ file: consuming Descriptor) throws(SystemError) -> JournalRecord? {
+    guard try file.status().size <= UInt64(limit) else { return nil }
+    var lines = LineReader(file)
+    guard let head = try lines.next().map({ Array($0) }) else { return nil }
+    var line = try lines.next()
+    guard var record = JournalRecord(head: line == nil ? head : head + ending) else { return nil }
+    while let current = line.map({ Array($0) }) {
+      line = try lines.next()
+      guard record.addStep(of: current, isLast: line == nil) else { return nil }
     }
+    return record
+  }
+
+  /// Adds the step of a line; false if there is none in it.
+  private mutating func addStep(of line: [UInt8], isLast: Bool) -> Bool {
+    let end = isLast ? Self.ending : [UInt8(ascii: ",")]
+    guard line.suffix(end.count) == end[...],
+      let json = try? JSON(parsing: Array(line.dropLast(end.count))),
+      let step = JournalStep(json, roots: roots.count)
+    else { return false }
+    steps.append(step)
+    return true
   }
 
   /// What ends the list of steps and the file.
@@ -132,6 +150,7 @@ extension JournalRecord {
       let containers = Self.paths(json["containers"]),
       let inHand = json["in_hand"]?.integer, containers.indices.contains(Int(clamping: inHand)),
       let roots = json["roots"]?.array?.map({ Root($0) }), !roots.contains(nil),
+      roots.count <= Int(Int16.max),
       json["steps"]?.array?.isEmpty == true
     else { return nil }
     self.id = id

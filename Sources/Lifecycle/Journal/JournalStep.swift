@@ -54,7 +54,7 @@ extension JournalStep {
     let numbers = [root, source ?? 0, kept ?? 0]
     guard numbers.allSatisfy({ (0..<roots).contains($0) }), source != nil || kept != nil,
       (source == nil) == (json["from"] == nil), (kept == nil) == (json["keep"] == nil),
-      (unit == nil) == (json["unit"] == nil),
+      (unit == nil) == (json["unit"] == nil), (0...Int(Int32.max)).contains(unit ?? 0),
       [name, sourceName].allSatisfy({ $0.map(\.isName) ?? true }),
       source != nil || sourceName == nil
     else { return nil }
@@ -66,7 +66,7 @@ extension JournalStep {
 
 extension ByteString {
   /// Whether it is the name of one entry.
-  fileprivate var isName: Bool { isPlain && components.count == 1 }
+  fileprivate var isName: Bool { isPlain && components.count == 1 && count <= Int(UInt8.max) }
 
   /// Whether it is a path that leads nowhere but down.
   fileprivate var isPlain: Bool {

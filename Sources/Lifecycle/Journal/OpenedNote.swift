@@ -41,6 +41,9 @@ struct OpenedNote: Sendable {
     } catch { if !error.isMissing { throw error } }
   }
 
+  /// Bytes of two paths and three numbers, with room for whatever stands in a name.
+  private static let limit = 1 << 20
+
   /// Puts back the mode of the folder that was left open, if one was.
   ///
   /// A folder that is another one by now, or has got another mode since, is left alone; so is one that
@@ -49,7 +52,7 @@ struct OpenedNote: Sendable {
   /// - Parameter scope: where folders may lie, for a note that another run may have written.
   func settle(within scope: RecoveryScope? = nil) throws(SystemError) {
     guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
-      let bytes = try InterruptedOperation.read(name, in: folder)
+      let bytes = try ControlFolder.read(name, in: folder, limit: Self.limit)
     else { return }
     // A note that is damaged says nothing; it was written whole, and is of one rename.
     if let note = Content(reading: bytes) {

@@ -76,7 +76,7 @@ final class OperationJournal {
 
   /// Notes the steps that are about to be taken; what they move is on the disk.
   func move(
-    _ steps: [JournalStep], below roots: [JournalRecord.Root]
+    _ steps: JournalSteps, below roots: [JournalRecord.Root]
   ) throws(SystemError) {
     record.state = .moving
     (record.roots, record.steps) = (roots, steps)
@@ -117,15 +117,19 @@ final class OperationJournal {
 
   /// Writes a record in the place of the one that is there.
   ///
-  /// - Throws: `tooLarge`, with nothing written, for one of more bytes than a reader takes.
+  /// - Throws: `tooLarge`, with the one that is there kept, for more bytes than a reader takes.
   static func write(
     _ record: JournalRecord, in folder: borrowing Folder, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
-    let bytes = record.bytes
-    guard bytes.count <= limit else {
-      throw SystemError.tooLarge(folder.path.appending(file(record.id)))
+    let name = file(record.id)
+    let written = try AtomicFile(in: folder, permissions: 0o600)
+    var count = 0
+    try record.write { piece throws(SystemError) in
+      count += piece.count
+      guard count <= limit else { throw SystemError.tooLarge(folder.path.appending(name)) }
+      try written.write(piece)
     }
-    try AtomicFile.write(bytes, as: file(record.id), in: folder, permissions: 0o600)
+    try written.commit(as: name)
     try ControlOwner.give(file(record.id), in: folder)
   }
 }

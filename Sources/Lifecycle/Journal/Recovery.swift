@@ -107,7 +107,7 @@ public struct Recovery {
   ) throws(SystemError) {
     let runner = StepRunner(record.roots, OpenedNote(record.id, root: device.root))
     // Those of a whole operation are taken back all together.
-    for unit in record.isWhole ? record.steps.map({ [$0][...] }) : record.steps.units {
+    for unit in record.isWhole ? record.steps.singly : record.steps.units {
       do throws(UnitFailure) {
         outcome.steps += try runner.takeAll(unit)
       } catch {

@@ -61,18 +61,3 @@ extension StepRunner {
     return nil
   }
 }
-
-extension [JournalStep] {
-  /// The steps by units, each of which is taken as one; a step that stands alone is one by itself.
-  var units: [ArraySlice<JournalStep>] {
-    var units: [ArraySlice<JournalStep>] = []
-    var start = startIndex
-    for at in indices where at > start {
-      if let unit = self[start].unit, self[at].unit == unit { continue }
-      units.append(self[start..<at])
-      start = at
-    }
-    if start < endIndex { units.append(self[start...]) }
-    return units
-  }
-}

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import DatabaseCapture
 internal import PolicyEngine
 internal import SandboxModel
@@ -13,6 +14,9 @@ struct ContainerPurge: ~Copyable {
     case changed(String)
     /// It could not be deleted, though so many bytes of it were.
     case failed(SystemError, UInt64)
+
+    /// Whether the unit stays as it was.
+    var leavesAll: Bool { if case .changed = self { true } else { false } }
   }
 
   let plan: PurgePlan
@@ -26,12 +30,15 @@ struct ContainerPurge: ~Copyable {
   /// How many entries of each folder are gone.
   private(set) var gone: [Int32: Int32]
   private var planned: PlannedEntries
+  /// Told of each file of a folder that goes as one, while it goes.
+  private let counters: ProgressCounters
 
   init(
     _ plan: PurgePlan, _ number: Int, _ root: consuming Folder, named: Set<[[UInt8]]>,
-    gone: [Int32: Int32]
+    gone: [Int32: Int32], counting counters: ProgressCounters
   ) {
     self.plan = plan
+    self.counters = counters
     self.number = number
     scan = plan.scan.containers[number]
     planned = PlannedEntries(scan: scan)
@@ -194,7 +201,7 @@ struct ContainerPurge: ~Copyable {
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
     let aside = try AsideFolder(in: ladder.root)
-    let planned = planned
+    let (planned, counters) = (planned, counters)
     let outcome = try ladder.withFolder { folder throws(SystemError) -> Outcome in
       guard try folder.status(name).identity == identity else {
         return .changed("another thing stands in its place")
@@ -213,7 +220,8 @@ struct ContainerPurge: ~Copyable {
       }
       // From here on it is not whole any more and never comes back: the next purge ends what fails.
       do throws(SystemError) {
-        try aside.folder.removeTree(try aside.doom(moved))
+        let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
+        _ = try aside.folder.removeTree(try aside.doom(moved), watch: watch)
         return .gone(check.bytes)
       } catch { return .failed(error, 0) }
     }
@@ -237,29 +245,29 @@ struct ContainerPurge: ~Copyable {
     scan.path(entry).components.map { Array($0.bytes) }
   }
 
-  /// Removes the folders that were emptied, the deepest first, but for those that rules name; gives
+  /// Removes the folders that were emptied, but for those that rules name; gives
   /// the bytes that they had.
   mutating func removeEmptied() -> UInt64 {
     var bytes: UInt64 = 0
-    var pending = gone.keys.sorted()
+    var pending = gone.keys.filter { isEmptied($0) }.sorted()
     while let folder = pending.popLast() {
-      let entry = scan.entries[Int(folder)]
-      guard folder != 0, gone[folder] == entry.childCount, mayGo(Int(folder)) else { continue }
-      let name = scan.name(Int(folder))
+      guard mayGo(Int(folder)) else { continue }
+      let (name, entry) = (scan.name(Int(folder)), scan.entries[Int(folder)])
       do throws(SystemError) {
         try go(to: Int(entry.parent))
         try ladder.withFolder { parent throws(SystemError) in try parent.removeFolder(name) }
       } catch { continue }
       bytes += entry.status.allocated
-      // Never again, and its parent next: entries of parents are smaller.
+      // Never again; and its parent, if that was the last in it.
       gone[folder] = -1
-      if gone[entry.parent] == nil {
-        pending.append(entry.parent)
-        pending.sort()
-      }
       gone[entry.parent, default: 0] += 1
+      if isEmptied(entry.parent) { pending.append(entry.parent) }
     }
     return bytes
+  }
+
+  private func isEmptied(_ folder: Int32) -> Bool {
+    folder != 0 && gone[folder] == scan.entries[Int(folder)].childCount
   }
 
   /// Whether an emptied folder goes: the policy lets go what is in it, and no rule names it.

@@ -33,15 +33,15 @@ struct PathRanks {
       for child in scan.entries[Int(index)].children where places[child] != 0 {
         siblings.append(Self.sibling(child, scan))
       }
-      sort(scan.names)
+      scan.names.withSpan { sort($0) }
       for sibling in siblings.reversed() { pending.append(sibling.entry) }
     }
   }
 
   /// By entry: 0 where no unit is there or below, 1 for a folder on the way to one, else the unit's
   /// place, from 2.
-  private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> [Int32] {
-    var places = [Int32](repeating: 0, count: scan.entries.count)
+  private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> SpillableArray<Int32> {
+    var places = SpillableArray<Int32>(repeating: 0, count: scan.entries.count)
     for place in units.indices {
       let entry = Int(units[place].entry)
       places[entry] = Int32(place + first)
@@ -65,7 +65,7 @@ struct PathRanks {
   }
 
   /// Sorts siblings as their paths are ordered: a folder as if a slash stood behind its name.
-  private mutating func sort(_ names: [UInt8]) {
+  private mutating func sort(_ names: Span<UInt8>) {
     let common = commonCount(names)
     for place in siblings.indices {
       siblings[place].key = Self.key(siblings[place], from: common, names)
@@ -76,7 +76,7 @@ struct PathRanks {
   }
 
   /// How many bytes all names begin with.
-  private func commonCount(_ names: [UInt8]) -> Int {
+  private func commonCount(_ names: Span<UInt8>) -> Int {
     guard let first = siblings.first else { return 0 }
     var count = Int(first.end - first.start)
     for sibling in siblings.dropFirst() {
@@ -90,7 +90,7 @@ struct PathRanks {
     return count
   }
 
-  private static func key(_ sibling: Sibling, from start: Int, _ names: [UInt8]) -> UInt64 {
+  private static func key(_ sibling: Sibling, from start: Int, _ names: Span<UInt8>) -> UInt64 {
     var (key, at) = (UInt64(0), Int(sibling.start) + start)
     for _ in 0..<8 {
       key <<= 8
@@ -104,7 +104,7 @@ struct PathRanks {
     return key
   }
 
-  private static func precedes(_ left: Sibling, _ right: Sibling, _ names: [UInt8]) -> Bool {
+  private static func precedes(_ left: Sibling, _ right: Sibling, _ names: Span<UInt8>) -> Bool {
     var (one, other) = (Int(left.start), Int(right.start))
     while one < left.end, other < right.end {
       let (x, y) = (names[one], names[other])

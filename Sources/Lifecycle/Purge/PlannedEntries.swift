@@ -29,6 +29,7 @@ struct PlannedEntries {
 /// Holds a folder that was moved aside against the plan: everything in it must be what was planned.
 struct FolderCheck: WalkVisitor {
   private let planned: PlannedEntries
+  private let lookup: EntryLookup
   /// What is not as planned, and in what.
   private(set) var difference: String?
   /// Bytes that the volume gives back for all of it.
@@ -36,7 +37,10 @@ struct FolderCheck: WalkVisitor {
   private var links: [FileIdentity: UInt32] = [:]
   var isDone: Bool { difference != nil }
 
-  private init(_ planned: PlannedEntries) { self.planned = planned }
+  private init(_ planned: PlannedEntries) {
+    self.planned = planned
+    lookup = EntryLookup(planned.scan)
+  }
 
   /// Looks at all that is in a folder, which is an entry of the plan's.
   static func run(
@@ -59,13 +63,9 @@ struct FolderCheck: WalkVisitor {
     descent: inout WalkDescent<Int>
   ) {
     let scan = planned.scan
-    var known: [ArraySlice<UInt8>: Int] = [:]
-    for child in scan.entries[state].children {
-      known[scan.names[scan.entries[child].nameRange]] = child
-    }
     for number in 0..<batch.entries.count {
       let (entry, name) = (batch.entries[number], batch.name(batch.entries[number]))
-      guard let child = known[name.bytes], !entry.status.isMountPoint else {
+      guard let child = lookup.child(named: name, of: state), !entry.status.isMountPoint else {
         difference = "'\(folder.relativePath.appending(name))' has come into it"
         return
       }

@@ -110,7 +110,7 @@ struct PurgeFinder {
     if terms.action == .truncate, entry.status.kind == .file, entry.status.links > 1 {
       return .linked
     }
-    if entry.status.kind == .file, isMarkFile(entry) { return .mark }
+    if entry.status.kind == .file, isMarkFile(index) { return .mark }
     switch verdict.dataClass {
     case .cache, .temporary: return nil
     default:
@@ -119,9 +119,9 @@ struct PurgeFinder {
     }
   }
 
-  private func isMarkFile(_ entry: ScannedEntry) -> Bool {
-    markFiles.contains { name in
-      name.count == entry.nameRange.count && name.bytes == scan.names[entry.nameRange]
+  private func isMarkFile(_ index: Int) -> Bool {
+    markFiles.contains { mark in
+      scan.withName(index) { name in mark.withSpan { name.isEqual(to: $0) } }
     }
   }
 
@@ -225,26 +225,26 @@ struct FolderDatabases {
   private var members: Set<Int> = []
 
   init(_ children: Range<Int>, _ scan: ContainerScan) {
-    var byName: [ArraySlice<UInt8>: Int] = [:]
-    let names = scan.names
-    for index in children where Self.mayBeCompanion(names[scan.entries[index].nameRange]) {
+    var byName: [[UInt8]: Int] = [:]
+    for index in children where scan.withName(index, Self.mayBeCompanion) {
       guard scan.entries[index].status.kind == .file,
         let owner = DatabaseMember.owner(of: scan.name(index))
       else { continue }
       if byName.isEmpty {
         for other in children where scan.entries[other].status.kind == .file {
-          byName[names[scan.entries[other].nameRange]] = other
+          byName[scan.nameBytes(other)] = other
         }
       }
-      guard let database = byName[owner.database.bytes] else { continue }
+      guard let database = byName[Array(owner.database.bytes)] else { continue }
       owners[database, default: []].append(index)
       members.insert(index)
     }
   }
 
   /// A quick look at a name's end, since most names are no companion's.
-  private static func mayBeCompanion(_ name: ArraySlice<UInt8>) -> Bool {
-    guard name.count > 4, let last = name.last else { return false }
+  private static func mayBeCompanion(_ name: Span<UInt8>) -> Bool {
+    guard name.count > 4 else { return false }
+    let last = name[name.count - 1]
     return last == UInt8(ascii: "l") || last == UInt8(ascii: "m")
   }
 

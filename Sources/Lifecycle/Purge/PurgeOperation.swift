@@ -57,6 +57,16 @@ public struct PurgeOptions: Sendable {
   }
 }
 
+extension ScanOptions {
+  /// The options of a scan for a purge that counts the directories that it comes to.
+  public static func forPurge(_ following: PurgeOptions) -> ScanOptions {
+    forPurge {
+      following.counters.didHandle(files: 1)
+      return following.isStopping()
+    }
+  }
+}
+
 /// What became of a purge.
 public struct PurgeReport: Sendable {
   /// What became of each volume, in the plan's order.

@@ -41,8 +41,9 @@ struct PurgeQuotas {
       }
       if let inner, inner.isHopeless { continue }
       for child in entry.children {
-        let name = scan.entries[child].nameRange
-        let next = inner.map { quota.pattern.advance($0, by: scan.names.span.extracting(name)) }
+        let next = inner.map { progress in
+          scan.withName(child) { quota.pattern.advance(progress, by: $0) }
+        }
         if let next, next.isHopeless { continue }
         pending.append((child, next))
       }

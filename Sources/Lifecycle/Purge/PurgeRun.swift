@@ -107,7 +107,7 @@ struct PurgeRun {
       }
       var purge = ContainerPurge(
         plan, number, root, named: plan.scan.policy.namedFolders(scan.container.kind),
-        gone: emptied[number] ?? [:])
+        gone: emptied[number] ?? [:], counting: options.counters)
       remove(places, by: &purge, party)
       emptied[number] = purge.gone
     } catch {
@@ -131,7 +131,10 @@ struct PurgeRun {
   private mutating func take(
     _ outcome: ContainerPurge.Outcome, _ unit: PurgeUnit, _ party: ByteString
   ) {
-    options.counters.didHandle(files: Int(unit.files))
+    // Files of a folder that goes as one count while they go.
+    let wentByFiles =
+      unit.kind == .folder && unit.terms.action != .truncate && !outcome.leavesAll
+    if !wentByFiles { options.counters.didHandle(files: Int(unit.files)) }
     switch outcome {
     case .gone(let bytes):
       count(bytes, files: Int(unit.files), units: 1, party)

@@ -1,3 +1,4 @@
+internal import ArchiveStore
 public import PolicyEngine
 internal import SandboxModel
 public import SystemIO
@@ -6,17 +7,25 @@ extension PurgeRequest {
   /// A request with what it depends on besides the scan as it is now: the volumes' space, which apps
   /// run, and what files share with others.
   ///
-  /// - Throws: when a volume cannot be asked.
+  /// - Parameter following: told of what is looked at, and asked whether to stop.
+  /// - Throws: when a volume cannot be asked; `interrupted`.
   public static func now(
-    _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now()
+    _ goal: Goal, level: PressureLevel? = nil, for scan: DeviceScan, now: Timestamp = Host.now(),
+    following: PurgeOptions = PurgeOptions()
   ) throws(LifecycleError) -> PurgeRequest {
+    var request: PurgeRequest
     do throws(SystemError) {
-      var request = PurgeRequest(goal, level: level, now: now, spaces: try spaces(scan))
-      request.shared = try shared(scan)
-      request.running = running(scan)
-      return request
+      request = PurgeRequest(goal, level: level, now: now, spaces: try spaces(scan))
+      request.shared = try shared(scan, following)
     } catch { throw LifecycleError(error) }
+    if following.isStopping() { throw interrupted }
+    request.running = running(scan)
+    return request
   }
+
+  /// How a look that was asked to stop ends.
+  public static let interrupted = LifecycleError(
+    .interrupted, "the purge was interrupted: nothing was deleted", hint: "run it again")
 
   /// The space of each volume that containers lie on.
   static func spaces(_ scan: DeviceScan) throws(SystemError) -> [UInt64: VolumeSpace] {
@@ -73,13 +82,13 @@ extension PurgeRequest {
 
   /// Bytes of files that may go whose blocks others have, too, on volumes that can share them.
   private static func shared(
-    _ scan: DeviceScan
+    _ scan: DeviceScan, _ following: PurgeOptions
   ) throws(SystemError) -> [ByteString: [Int: UInt64]] {
     var found: [ByteString: [Int: UInt64]] = [:]
     for container in scan.containers {
       let root = try Folder.open(resolved: container.container.absolutePath)
       guard try root.mayShareBlocks() else { continue }
-      let bytes = SharedBytes.measure(container, root)
+      let bytes = SharedBytes.measure(container, root, following)
       if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }
     }
     return found
@@ -114,11 +123,14 @@ extension RunningApps {
 /// Asks the files of a container that may go which of their bytes others have, too.
 private enum SharedBytes {
   /// What cannot be asked counts as a file's own.
-  static func measure(_ scan: ContainerScan, _ root: consuming Folder) -> [Int: UInt64] {
+  static func measure(
+    _ scan: ContainerScan, _ root: consuming Folder, _ following: PurgeOptions
+  ) -> [Int: UInt64] {
     var found: [Int: UInt64] = [:]
     var ladder = FolderLadder(root: root)
     var pending: [(entry: Int, depth: Int)] = [(0, 0)]
-    while let (folder, depth) = pending.popLast() {
+    while let (folder, depth) = pending.popLast(), !following.isStopping() {
+      following.counters.begin(scan.logicalPath(folder))
       guard folder == 0 || enter(folder, depth, scan, &ladder) else { continue }
       for child in scan.entries[folder].children {
         let entry = scan.entries[child]

@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import SystemIO
 
 /// What a restore does with one entry of the snapshot.
-enum RestoreAction: UInt8, Sendable {
+enum RestoreAction: UInt8, Sendable, BitwiseCopyable {
   /// There is nothing of that name in the target.
   case create
   /// What is there gives way; of a folder that is there, its metadata.
@@ -18,7 +18,7 @@ enum RestoreAction: UInt8, Sendable {
 
 /// An entry of the snapshot as a plan keeps it, in 80 bytes: what only few have is in
 /// `PlannedTree.details`.
-struct PlannedEntry: Sendable {
+struct PlannedEntry: Sendable, BitwiseCopyable {
   /// The folder that it is in; the first entry is its own.
   let parent: UInt32
   /// Levels below the first entry.

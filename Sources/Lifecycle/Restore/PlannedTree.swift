@@ -6,10 +6,10 @@ internal import SystemIO
 /// Kept whole, so that nothing is decided twice: about 130 bytes an entry, names and a file's first
 /// piece included.
 struct PlannedTree: Sendable {
-  private(set) var entries: [PlannedEntry] = []
+  private(set) var entries = SpillableArray<PlannedEntry>()
   private(set) var details: [EntryDetail] = []
-  private(set) var pieces: [Piece] = []
-  private var names: [UInt8] = []
+  private(set) var pieces = SpillableArray<Piece>()
+  private var names = SpillableArray<UInt8>()
   /// What is put behind the names of what is put aside.
   var asideSuffix: ByteString = ""
 
@@ -39,7 +39,7 @@ struct PlannedTree: Sendable {
       planned.level = content.level
       planned.firstPiece = UInt32(pieces.count)
       planned.pieceCount = UInt32(content.pieces.count)
-      if action.isWritten || mayCome { pieces += content.pieces } else { planned.pieceCount = 0 }
+      if action.isWritten || mayCome { pieces.append(contentsOf: content.pieces) } else { planned.pieceCount = 0 }
     }
     entries.append(planned)
     return number
@@ -112,7 +112,7 @@ struct PlannedTree: Sendable {
   /// A file's own pieces; another name of a file has none.
   func pieces(_ number: Int) -> ArraySlice<Piece> {
     let first = Int(entries[number].firstPiece)
-    return pieces[first..<(first + Int(entries[number].pieceCount))]
+    return Array(pieces[first..<(first + Int(entries[number].pieceCount))])[...]
   }
 
   /// Bytes of a file's content without its holes; a file with lists counts as if it had none.

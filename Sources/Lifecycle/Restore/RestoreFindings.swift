@@ -87,6 +87,11 @@ final class RestoreFindings: Sendable {
   /// Whether an entry could not be made, so far.
   func isUnmade(_ number: Int) -> Bool { state.withLock { $0.unmade.contains(number) } }
 
+  /// All reasons for which something was not made, or not whole.
+  var reasons: [String] {
+    state.withLock { state in (state.damaged.all + state.failed.all).map(\.reason) }
+  }
+
   /// Takes what was missed since the last time.
   func takeMissing() -> [BlobUse] {
     state.withLock { state in

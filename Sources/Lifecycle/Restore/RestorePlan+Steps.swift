@@ -11,12 +11,15 @@ extension RestorePlan {
   }
 
   /// The steps of all that was made, and of all that is to go. Without a trash nothing gives way.
-  func steps(without findings: RestoreFindings, hasTrash: Bool) -> [JournalStep] {
+  func steps(without findings: RestoreFindings, hasTrash: Bool) -> JournalSteps {
     let trash = hasTrash ? StepRoot.kept : nil
     let moves = DatabaseMoves(self, without: findings, keeping: hasTrash ? .trash : .nothing)
-    var steps: [JournalStep] = []
+    var steps = JournalSteps()
+    let add = { (step: JournalStep) in
+      if step.source != nil || step.kept != nil { steps.append(step) }
+    }
     for (unit, database) in databases.enumerated() where !database.isBroken(findings) {
-      steps += moves.moves(of: unit).map(\.step)
+      for move in moves.moves(of: unit) { add(move.step) }
     }
     let databaseMembers = databaseMembers
     var number = 1
@@ -27,15 +30,15 @@ extension RestorePlan {
         continue
       }
       if !findings.isUnmade(number), !databaseMembers.contains(number) {
-        steps.append(step(of: number, trash))
+        add(step(of: number, trash))
       }
       number = tree.end(of: number)
     }
-    steps += removals.map { deletion in
+    for deletion in removals {
       let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
-      return JournalStep(path: path, kept: trash)
+      add(JournalStep(path: path, kept: trash))
     }
-    return steps.filter { $0.source != nil || $0.kept != nil }
+    return steps
   }
 
   /// The step by which an entry gets its place.

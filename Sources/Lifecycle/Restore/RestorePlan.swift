@@ -50,13 +50,13 @@ public struct RestorePlan: Sendable {
   }
 
   /// The paths below the target that give way, folders that only get other metadata among them.
-  public var replacedPaths: [ByteString] {
-    tree.entries.indices.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
+  public var replacedPaths: some Collection<ByteString> {
+    tree.entries.indices.lazy.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
   }
 
   /// The paths below the target that are to be removed.
-  public var deletedPaths: [ByteString] {
-    deletions.map { deletion in
+  public var deletedPaths: some Collection<ByteString> {
+    deletions.lazy.map { deletion in
       let above = tree.path(deletion.folder, from: place.shownDepth)
       return above.appending(deletion.name)
     }

@@ -133,11 +133,12 @@ extension RestorePlanner {
   mutating func planDeletions(_ names: Set<ByteString>, in folder: Int, isAsked: Bool) {
     let entry = plan.tree.entries[folder]
     let above = plan.tree.path(folder, from: plan.place.shownDepth)
-    let scanned = judge.rules?.present?.children(at: above) ?? [:]
+    let scanned = names.isEmpty ? nil : judge.present?.index(of: above)
     // A database comes before its log, as names go.
     var gone: Set<ByteString> = []
     for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
-      switch removals.verdict(on: scanned[name], isAsked: isAsked) {
+      switch removals.verdict(
+        on: scanned.flatMap { judge.present?.child(named: name, of: $0) }, isAsked: isAsked) {
       case .stays: break
       case .spare:
         plan.spared.append(

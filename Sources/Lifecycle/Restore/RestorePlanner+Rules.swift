@@ -119,30 +119,49 @@ struct PolicyRemovals: Sendable {
   /// What becomes of an entry that the snapshot lacks.
   enum Verdict { case stays, spare, removeParts, remove }
 
-  /// The topmost entries that the policy removes on restore.
-  private var removed: Set<Int> = []
-  private var aboveRemoved: Set<Int> = []
-  private var leftOut: Set<Int> = []
-  private var aboveLeftOut: Set<Int> = []
-
+  private var facts = SpillableArray<Facts>()
   private var hasScan = false
 
+  /// What holds for an entry of the scan.
+  private struct Facts: OptionSet, Sendable, BitwiseCopyable {
+    let rawValue: UInt8
+    /// A topmost entry that the policy removes on restore.
+    static let isRemoved = Facts(rawValue: 1)
+    static let isAboveRemoved = Facts(rawValue: 2)
+    /// An entry that no backup would hold.
+    static let isExcluded = Facts(rawValue: 4)
+    static let isAboveExcluded = Facts(rawValue: 8)
+  }
+
   /// Whether the policy itself removes something.
-  var isEmpty: Bool { removed.isEmpty }
+  private(set) var isEmpty = true
 
   init(_ request: RestoreRequest) {
     guard let rules = request.rules, let scan = rules.present else { return }
     hasScan = true
+    facts = SpillableArray(repeating: [], count: scan.entries.count)
     let isWhole = rules.selection.isEmpty
     for (index, entry) in scan.entries.enumerated() where index > 0 {
       if isWhole, entry.verdicts.keep.restore == .remove {
-        removed.insert(index)
-        scan.addFolders(above: index, to: &aboveRemoved)
+        isEmpty = false
+        note(index, .isRemoved, above: .isAboveRemoved, in: scan)
       }
       if entry.fate == .leftOut, !request.deletesExcluded {
-        leftOut.insert(index)
-        scan.addFolders(above: index, to: &aboveLeftOut)
+        note(index, .isExcluded, above: .isAboveExcluded, in: scan)
       }
+    }
+  }
+
+  /// Notes a fact of an entry, and another one of the directories above it.
+  private mutating func note(
+    _ index: Int, _ fact: Facts, above other: Facts, in scan: ContainerScan
+  ) {
+    facts[index].formUnion(fact)
+    var at = index
+    while at > 0 {
+      at = Int(scan.entries[at].parent)
+      if facts[at].contains(other) { return }
+      facts[at].formUnion(other)
     }
   }
 
@@ -150,24 +169,10 @@ struct PolicyRemovals: Sendable {
   func verdict(on index: Int?, isAsked: Bool) -> Verdict {
     // What came after the scan nobody has judged.
     guard let index else { return isAsked && !hasScan ? .remove : .stays }
-    if removed.contains(index) { return .remove }
-    guard isAsked else { return aboveRemoved.contains(index) ? .removeParts : .stays }
-    if leftOut.contains(index), !aboveRemoved.contains(index) { return .spare }
-    return aboveLeftOut.contains(index) || aboveRemoved.contains(index) ? .removeParts : .remove
-  }
-}
-
-extension ContainerScan {
-  /// Adds the folders above an entry, those that are there already aside.
-  fileprivate func addFolders(above index: Int, to set: inout Set<Int>) {
-    var at = Int(entries[index].parent)
-    while set.insert(at).inserted, at > 0 { at = Int(entries[at].parent) }
-  }
-
-  /// The entries of a folder by name, nothing when the scan found no such folder.
-  func children(at path: ByteString) -> [ByteString: Int] {
-    guard let folder = index(of: path) else { return [:] }
-    return Dictionary(
-      entries[folder].children.map { (name($0), $0) }, uniquingKeysWith: { first, _ in first })
+    let found = hasScan ? facts[index] : []
+    if found.contains(.isRemoved) { return .remove }
+    guard isAsked else { return found.contains(.isAboveRemoved) ? .removeParts : .stays }
+    if found.contains(.isExcluded), !found.contains(.isAboveRemoved) { return .spare }
+    return found.isDisjoint(with: [.isAboveExcluded, .isAboveRemoved]) ? .remove : .removeParts
   }
 }

@@ -181,8 +181,8 @@ extension PlannedTree {
   func leader(_ number: Int) -> Int? { entries[number].detail.flatMap { details[Int($0)].leader } }
 
   /// For each entry whether it is a folder that is to be made, or in which something is.
-  func foldersWithWork() -> [Bool] {
-    var needed = [Bool](repeating: false, count: entries.count)
+  func foldersWithWork() -> SpillableArray<Bool> {
+    var needed = SpillableArray(repeating: false, count: entries.count)
     for number in entries.indices.reversed() {
       let entry = entries[number]
       let isMade = entry.action.isWritten && !entry.isMerged

@@ -35,9 +35,11 @@ struct ContainerTargets {
   func target(of record: ContainerRecord, _ logical: LogicalContainer) throws -> Target? {
     try requireForm(of: record, logical)
     if let present = request.device.container(logical) {
+      let isMissing =
+        logical.kind == .folder && (try? Folder.open(resolved: present.absolutePath)) == nil
       return Target(
-        record: record, logical: logical, fate: .merge, path: present.absolutePath,
-        present: present)
+        record: record, logical: logical, fate: isMissing ? .make : .merge,
+        path: present.absolutePath, present: present)
     }
     if mustWait(logical) {
       let path = SafeHarbor.path(for: logical.prefix, root: request.device.root)

@@ -96,6 +96,11 @@ public struct DeviceRestoreOperation {
     let merged = plan.mergedContainers
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
+    if scan.options.only != nil {
+      // A snapshot is of all of the directory; where nothing gives way it is not worth that.
+      if !plan.parts.contains(where: \.plan.displaces) { return nil }
+      scan = scan.rescan(merged)
+    }
     scan.containers.removeAll { !merged.contains($0.container.logicalPrefix) }
     var saving = saving
     if let volume = try repository.storage.space()?.device {

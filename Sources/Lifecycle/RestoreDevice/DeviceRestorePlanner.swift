@@ -60,7 +60,7 @@ struct DeviceRestorePlanner {
         targets.append((item, target))
       }
     }
-    plan.present = scan(targets.map(\.1))
+    plan.present = scan(targets)
     let anchors = try anchors(held, targets.map(\.1), finder)
     for (item, target) in targets {
       do {
@@ -177,13 +177,17 @@ struct DeviceRestorePlanner {
 
   // MARK: - The device
 
-  /// Looks at all containers of the apps and groups that are concerned.
-  private func scan(_ targets: [ContainerTargets.Target]) -> DeviceScan {
-    let present = targets.compactMap(\.present)
+  /// Looks at all containers of the apps and groups that are concerned. Of a plain directory of which one
+  /// path comes back only that path.
+  private func scan(_ targets: [(item: Wanted, target: ContainerTargets.Target)]) -> DeviceScan {
+    let present = targets.compactMap(\.target.present)
     let apps = Set(present.compactMap(\.owner))
     let paths = Set(present.map(\.logicalPrefix))
-    let options = ScanOptions(
+    var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: request.protected)
+    if request.device.layout == .folder, let path = targets.first?.item.selection, !path.isEmpty {
+      (options.only, options.includesBelow) = (path, true)
+    }
     return DeviceScan.run(request.device, policy: request.policy, options: options) { container in
       paths.contains(container.logicalPrefix)
         || container.owner.map { apps.contains($0) } ?? false

@@ -9,8 +9,8 @@ public import SystemIO
 public struct ContainerScan: Sendable {
   public let container: Container
   /// The entries; the first is the container's root. `append` adds to them.
-  public internal(set) var entries: [ScannedEntry] = []
-  var names: [UInt8] = []
+  public internal(set) var entries = SpillableArray<ScannedEntry>()
+  var names = SpillableArray<UInt8>()
   /// What could not be looked at, by its path in the container.
   public internal(set) var unreadable: [PathRemark] = []
   /// Mounts below the root, which are not entered, by their path in the container.
@@ -49,14 +49,26 @@ public struct ContainerScan: Sendable {
   }
 
   /// The name of an entry; the root's is empty.
-  public func name(_ index: Int) -> ByteString { ByteString(names[entries[index].nameRange]) }
+  public func name(_ index: Int) -> ByteString { ByteString(nameBytes(index)) }
+
+  /// The bytes of an entry's name.
+  func nameBytes(_ index: Int) -> [UInt8] { Array(names[entries[index].nameRange]) }
+
+  /// Calls `body` with the name of an entry, which is not copied.
+  @inline(__always)
+  func withName<Result, Failure: Error>(
+    _ index: Int, _ body: (Span<UInt8>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    let range = entries[index].nameRange
+    return try names.withSpan { names throws(Failure) in try body(names.extracting(range)) }
+  }
 
   /// The path of an entry in the container; the root's is empty.
   public func path(_ index: Int) -> ByteString {
-    var parts: [ArraySlice<UInt8>] = []
+    var parts: [[UInt8]] = []
     var at = index
     while at > 0 {
-      parts.append(names[entries[at].nameRange])
+      parts.append(nameBytes(at))
       at = Int(entries[at].parent)
     }
     return ByteString(parts.reversed().joined(separator: [UInt8(ascii: "/")]))
@@ -81,7 +93,7 @@ public struct ContainerScan: Sendable {
     while let last = way.last, last > 0 { way.append(Int(entries[last].parent)) }
     way.reverse()
     var query = container.query(
-      way.dropFirst().map { Array(names[entries[$0].nameRange]) },
+      way.dropFirst().map { nameBytes($0) },
       ContainerScanner.facts(entries[index].type, entries[index].status))
     for (depth, entry) in way.enumerated() {
       query.marks[depth] = marks[entry]
@@ -109,8 +121,10 @@ public struct ContainerScan: Sendable {
   /// The children of a folder that are stored, in the order of their names' bytes.
   func storedChildren(of index: Int) -> [Int] {
     let range = entries[index].children
-    return range.filter { entries[$0].fate != .leftOut }.sorted {
-      names[entries[$0].nameRange].lexicographicallyPrecedes(names[entries[$1].nameRange])
+    return names.withSpan { names in
+      range.filter { entries[$0].fate != .leftOut }.sorted {
+        names.extracting(entries[$0].nameRange).precedes(names.extracting(entries[$1].nameRange))
+      }
     }
   }
 }
@@ -119,7 +133,7 @@ public struct ContainerScan: Sendable {
 struct AccessTimes: Sendable {
   /// Whether the scan records them.
   let isRecorded: Bool
-  private var seconds: [Int64] = []
+  private var seconds = SpillableArray<Int64>()
 
   init(isRecorded: Bool) { self.isRecorded = isRecorded }
 
@@ -132,7 +146,7 @@ struct AccessTimes: Sendable {
 }
 
 /// An entry of a container: its status, and what becomes of it.
-public struct ScannedEntry: Sendable {
+public struct ScannedEntry: Sendable, BitwiseCopyable {
   var parent: Int32
   var nameStart: UInt32
   let nameLength: UInt16
@@ -161,7 +175,7 @@ public struct ScannedEntry: Sendable {
   }
 
   /// What a backup does with an entry.
-  public enum Fate: UInt8, Sendable {
+  public enum Fate: UInt8, Sendable, BitwiseCopyable {
     /// It is stored.
     case kept
     /// A folder that is not kept itself, but has something below it that is.

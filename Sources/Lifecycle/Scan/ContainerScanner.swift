@@ -122,7 +122,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let policy = classify(entry, bytes, above, folder)
       let index = add(entry, bytes, state, policy, folder)
       guard entry.status.kind == .directory else { continue }
-      if let only = options.only, !only.isWithin(scan.path(index)) { continue }
+      if !options.leads(to: scan.path(index)) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
       if options.excluded.contains(entry.status.identity) {
         scan.exclude(index)

@@ -60,10 +60,11 @@ public struct DeviceScan: Sendable {
       isInterrupted: found.isInterrupted, marks: found.marks, options: options)
   }
 
-  /// Scans those of the device's containers again that have these logical paths. Holds none of the
-  /// entries that this scan found.
+  /// Scans those of the device's containers again that have these logical paths, all of each. Holds none
+  /// of the entries that this scan found.
   var rescan: @Sendable (Set<ByteString>) -> DeviceScan {
-    let (device, policy, options, marks) = (device, policy, options, marks)
+    let (device, policy, marks) = (device, policy, marks)
+    let options = options.ofAll
     return { paths in
       DeviceScan.run(device, policy: policy, options: options, knowing: marks) {
         paths.contains($0.logicalPrefix)
@@ -83,13 +84,16 @@ public struct ScanOptions: Sendable {
   /// A path in the container: only the directories on the way to it and itself are read, as for a
   /// question about one entry. Nil: all are.
   public var only: ByteString?
+  /// Whether all that lies below that path is read, too.
+  var includesBelow = false
   /// The view whose verdict decides what is kept.
   public var view: VerdictView
   /// Whether the scan is for a purge: it notes when files were last read, and looks only for marks
   /// that have a say in what may go. Most policies have none, and looking for marks is a third of a scan.
   var isForPurge = false
   /// How many threads look, at least 1.
-  public var workers = 1
+  public var workers = ScanOptions.usualWorkers
+  @TaskLocal static var usualWorkers = Host.processors
   /// About how many entries one job of a scan by several threads looks at.
   var share = ScanOptions.usualShare
   /// 2,048 entries are 5 ms of work, against 0.1 ms for making a job. Tests take fewer, so that small
@@ -109,13 +113,26 @@ public struct ScanOptions: Sendable {
     self.isStopping = isStopping
   }
 
+  /// The same for whole containers.
+  var ofAll: ScanOptions {
+    var options = self
+    options.only = nil
+    return options
+  }
+
+  /// Whether a directory is read, by its path in the container.
+  func leads(to directory: @autoclosure () -> ByteString) -> Bool {
+    guard let only else { return true }
+    let path = directory()
+    return only.isWithin(path) || (includesBelow && path.isWithin(only))
+  }
+
   /// The options of a scan for a purge.
   public static func forPurge(
     isStopping: @escaping @Sendable () -> Bool = { false }
   ) -> ScanOptions {
     var options = ScanOptions(isStopping: isStopping)
     options.isForPurge = true
-    options.workers = Host.processors
     return options
   }
 }

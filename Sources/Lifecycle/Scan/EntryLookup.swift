@@ -6,8 +6,10 @@ internal import SystemIO
 /// `ContainerScan.index(of:)` needs no memory and is for single paths. Not for two threads at once.
 final class EntryLookup {
   private let scan: ContainerScan
-  /// The entries of each directory that was asked for, in the order of their names' bytes.
-  private var sorted: [Int: [Int]] = [:]
+  /// At the place of a directory's entries: those entries in the order of their names' bytes, once the
+  /// directory was asked for.
+  private var order = SpillableArray<Int32>()
+  private var sorted: Set<Int> = []
   /// The directory of the last lookup with its path: the next one is mostly in the same.
   private var last: (path: ByteString, directory: Int)?
   /// How many names were compared, which tests count.
@@ -23,14 +25,15 @@ final class EntryLookup {
 
   /// The entry of that name in a directory of the scan.
   func child(named name: ByteString, of directory: Int) -> Int? {
-    let children = children(of: directory)
-    var (low, high) = (0, children.count)
+    let places = scan.entries[directory].children
+    sort(directory, places)
+    var (low, high) = (places.lowerBound, places.upperBound)
     while low < high {
       let middle = (low + high) / 2
-      if precedes(scan.entries[children[middle]], name) { low = middle + 1 } else { high = middle }
+      if precedes(Int(order[middle]), name) { low = middle + 1 } else { high = middle }
     }
-    guard low < children.count, scan.name(children[low]) == name else { return nil }
-    return children[low]
+    guard low < places.upperBound, scan.name(Int(order[low])) == name else { return nil }
+    return Int(order[low])
   }
 
   private func directory(at path: ByteString) -> Int? {
@@ -40,19 +43,21 @@ final class EntryLookup {
     return found
   }
 
-  private func children(of directory: Int) -> [Int] {
-    if let known = sorted[directory] { return known }
-    let children = scan.entries[directory].children.sorted {
-      comparisons += 1
-      return scan.names[scan.entries[$0].nameRange].lexicographicallyPrecedes(
-        scan.names[scan.entries[$1].nameRange])
+  private func sort(_ directory: Int, _ places: Range<Int>) {
+    guard sorted.insert(directory).inserted else { return }
+    if order.isEmpty { order = SpillableArray(repeating: 0, count: scan.entries.count) }
+    let children = scan.names.withSpan { names in
+      places.sorted {
+        comparisons += 1
+        return names.extracting(scan.entries[$0].nameRange)
+          .precedes(names.extracting(scan.entries[$1].nameRange))
+      }
     }
-    sorted[directory] = children
-    return children
+    for (place, child) in zip(places, children) { order[place] = Int32(child) }
   }
 
-  private func precedes(_ entry: ScannedEntry, _ name: ByteString) -> Bool {
+  private func precedes(_ entry: Int, _ name: ByteString) -> Bool {
     comparisons += 1
-    return scan.names[entry.nameRange].lexicographicallyPrecedes(name.bytes)
+    return scan.withName(entry) { own in name.withSpan { own.precedes($0) } }
   }
 }

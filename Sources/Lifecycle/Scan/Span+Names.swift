@@ -13,4 +13,14 @@ extension Span<UInt8> {
     }
     return true
   }
+
+  /// Whether these bytes come before others, as names are sorted.
+  @inline(__always)
+  func precedes(_ other: Span<UInt8>) -> Bool {
+    let common = Swift.min(count, other.count)
+    for place in 0..<common where self[place] != other[place] {
+      return self[place] < other[place]
+    }
+    return count < other.count
+  }
 }

@@ -21,11 +21,13 @@ public enum ChangeRules {
   /// - Parameters:
   ///   - status: of after the reading.
   ///   - time: when it was read, by the file system's clock.
+  ///   - hadNoWriter: whether nobody could write to a file when its reading began: then no store
+  ///     through a mapping and no long call leaves its times as they are.
   public static func isSettled(
-    _ status: FileStatus, readAt time: Timestamp, in run: RunClock
+    _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
     guard hasStoodStill(max(status.modified, status.changed), before: run) else { return false }
-    if status.kind != .file { return true }
+    if status.kind != .file || (hadNoWriter && run.times == .exact) { return true }
     let writing = Double(min(status.size, longestWriting)) / slowestWriting
     return run.times != .loose && time.since(status.modified) >= max(run.mappingDelay, writing)
   }

@@ -1,3 +1,4 @@
+public import ArchiveStore
 public import SandboxModel
 public import SystemIO
 
@@ -37,16 +38,18 @@ public struct Trash: Sendable {
   /// What is there, the oldest first, with its sizes.
   public func items() throws(SystemError) -> [Item] {
     var items = try unmeasured()
-    for index in items.indices {
-      for path in items[index].folders {
-        items[index].totals.add(Self.totals(of: path))
-      }
-    }
+    for index in items.indices { measure(&items[index]) }
     return items
   }
 
-  /// What is there, the oldest first, without sizes.
-  func unmeasured() throws(SystemError) -> [Item] {
+  /// Adds up what something holds.
+  public func measure(_ item: inout Item) {
+    item.totals = RestoreTotals()
+    for path in item.folders { item.totals.add(Self.totals(of: path)) }
+  }
+
+  /// What is there, the oldest first, without sizes: nothing but the notes is read.
+  public func unmeasured() throws(SystemError) -> [Item] {
     guard let trash = try ControlFolder.open(ControlFolder.trash, root: root) else { return [] }
     let place = ControlFolder.path(ControlFolder.trash, root: root)
     var items: [Item] = []
@@ -100,8 +103,8 @@ public struct Trash: Sendable {
       guard let id = OperationJournal.id(name) else { continue }
       if ByteString(id) == item.id { return true }
       // It may end between two looks; one that nobody can read may need anything.
-      guard let text = try InterruptedOperation.read(name, in: journal) else { continue }
-      guard let record = JournalRecord(reading: text) else { return true }
+      guard let file = try ControlFolder.file(name, in: journal) else { continue }
+      guard let record = try JournalRecord.read(file) else { return true }
       if record.roots.contains(where: { root in item.folders.contains { root.path.isWithin($0) } })
       {
         return true
@@ -112,12 +115,42 @@ public struct Trash: Sendable {
 
   /// Removes what an operation put there, by folder handles; a volume that is mounted in it stays.
   public func remove(_ item: Item) throws(SystemError) {
-    // Where the note lies comes last, so that what an interruption leaves is still known.
+    _ = try remove(item, counting: ProgressCounters()) { false }
+  }
+
+  /// The same, counting what is gone; false where it was asked to stop before all was. What is left
+  /// is known as before then.
+  public func remove(
+    _ item: Item, counting counters: ProgressCounters, isStopping: @escaping () -> Bool
+  ) throws(SystemError) -> Bool {
+    let watch = RemovalWatch(
+      didRemove: { counters.didHandle(files: 1) }, isStopping: isStopping)
+    // Where the note lies comes last, and there the note.
     for path in item.folders.reversed() {
       do throws(SystemError) {
+        counters.begin(path)
+        guard try Self.removeContents(of: path, watch) else { return false }
         try Folder.open(resolved: path.parent).removeTree(item.id)
       } catch { if !error.isMissing { throw error } }
     }
+    return true
+  }
+
+  /// Removes all in an operation's folder but the note; false where it was asked to stop.
+  private static func removeContents(
+    of path: ByteString, _ watch: RemovalWatch
+  ) throws(SystemError) -> Bool {
+    let folder = try Folder.open(resolved: path)
+    // A volume that is mounted there is refused as a whole, below.
+    if try folder.status().isMountPoint { return true }
+    var failure: SystemError?
+    for name in try folder.names() where name != TrashNote.file {
+      do throws(SystemError) {
+        guard try folder.removeTree(name, watch: watch) else { return false }
+      } catch { failure = failure ?? error }
+    }
+    if let failure { throw failure }
+    return true
   }
 
   /// Removes the folder of an operation that was taken back, where nothing was put there: else it would be

@@ -98,7 +98,7 @@ extension AppChangePlanner {
 
   /// What the user may have made since: what is precious, differs from what comes back and gives way,
   /// or goes.
-  private func newer(
+  func newer(
     in found: ContainerScan, _ replaced: Set<ByteString>, _ deleted: Set<ByteString>
   ) -> [ByteString] {
     // A directory comes before all that is below it.

@@ -16,7 +16,7 @@ final class AppExchange {
   let journal: OperationJournal
   private var places: [ByteString: StagedPlace] = [:]
   private(set) var roots: [JournalRecord.Root] = []
-  private(set) var steps: [JournalStep] = []
+  private(set) var steps = JournalSteps()
   /// What goes to the trash: the planned container, the entry of its scan, and where it lies then.
   private(set) var kept: [(container: Int, entry: Int, path: ByteString)] = []
   /// By the planned container the paths at which something comes back, and where what gives way there lies

@@ -7,6 +7,8 @@ internal import SystemIO
 /// is in it now or comes of the snapshot. The topmost of it, each with all below.
 struct TrashReturns: ~Copyable {
   private let found: ContainerScan?
+  /// Finds entries of it by name.
+  private let lookup: EntryLookup?
   private let part: PlannedPart
   private let anchors: LinkAnchors
   private var classifier: Classifier
@@ -25,6 +27,7 @@ struct TrashReturns: ~Copyable {
     policy: CompiledPolicy
   ) {
     (self.part, self.kind, self.found, self.anchors) = (part, kind, found, anchors)
+    lookup = found.map { EntryLookup($0) }
     classifier = Classifier(policy)
     deleted = Set(part.plan.deletedPaths)
   }
@@ -40,7 +43,7 @@ struct TrashReturns: ~Copyable {
     in trash: borrowing Folder, at path: ByteString, planned: Int?, leaving names: [ByteString] = []
   ) {
     let coming = planned.map { children(of: $0) } ?? [:]
-    let present = found?.children(at: path) ?? [:]
+    let present = lookup?.index(of: path)
     for name in ((try? trash.names()) ?? []).sorted() where !names.contains(name) {
       guard let status = try? trash.status(name) else { continue }
       let inner = path.appending(name)
@@ -57,10 +60,12 @@ struct TrashReturns: ~Copyable {
   /// What will stand in a place by then.
   private func standing(
     _ name: ByteString, _ inner: ByteString, _ coming: [ByteString: Int],
-    _ present: [ByteString: Int]
+    _ present: Int?
   ) -> FileKind? {
     if let number = coming[name] { return part.plan.tree.entries[number].kind }
-    guard let found, let index = present[name], !deleted.contains(inner) else { return nil }
+    guard let found, let index = present.flatMap({ lookup?.child(named: name, of: $0) }),
+      !deleted.contains(inner)
+    else { return nil }
     return found.entries[index].status.kind
   }
 

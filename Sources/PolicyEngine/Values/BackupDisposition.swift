@@ -1,5 +1,5 @@
 /// Whether data goes into a backup.
-public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable {
+public enum BackupMode: String, CaseIterable, Sendable, Hashable, Comparable, BitwiseCopyable {
   /// It is stored.
   case always
   /// It is stored, and need not be read when its version says that it did not change.
@@ -43,7 +43,7 @@ public struct Destination: Sendable, Hashable, CaseIterable {
 }
 
 /// Whether data goes into a backup, by destination.
-public struct BackupDisposition: Sendable, Hashable {
+public struct BackupDisposition: Sendable, Hashable, BitwiseCopyable {
   /// What holds for every destination.
   public var standard: BackupMode
   /// What holds for a repository in a cloud, besides `standard`.

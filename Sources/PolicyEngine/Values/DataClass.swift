@@ -1,5 +1,5 @@
 /// What a piece of data is; the word a rule's `class:` uses.
-public enum DataClass: String, CaseIterable, Sendable, Hashable {
+public enum DataClass: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// What the user made and nobody can make again.
   case userData = "user-data"
   /// What other apps handed over and the user has not taken in yet.

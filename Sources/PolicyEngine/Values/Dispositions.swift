@@ -1,5 +1,5 @@
 /// What becomes of data when the app is updated.
-public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable {
+public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// The platform promises to carry it over.
   case preserve
   /// It may be carried over; nobody may rely on it.
@@ -11,7 +11,7 @@ public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable {
 }
 
 /// What a restore does with data.
-public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable {
+public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// It comes back as it was stored.
   case restore
   /// The folder comes back empty.

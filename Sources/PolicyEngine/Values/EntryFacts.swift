@@ -1,5 +1,5 @@
 /// What an entry is, as far as a rule's `type:` tells.
-public enum EntryType: String, CaseIterable, Sendable, Hashable {
+public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// A regular file.
   case file
   /// A folder.

@@ -1,5 +1,5 @@
 /// Whether data may be deleted to gain space.
-public enum PurgeDisposition: Sendable, Hashable {
+public enum PurgeDisposition: Sendable, Hashable, BitwiseCopyable {
   /// It is not touched.
   case never
   /// It may go, on these terms.
@@ -13,7 +13,7 @@ public enum PurgeDisposition: Sendable, Hashable {
 }
 
 /// On what terms data may be deleted to gain space.
-public struct PurgeTerms: Sendable, Hashable {
+public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   /// The turn in which it goes: lower ones first.
   public var order: UInt16
   /// When it may go.
@@ -37,7 +37,7 @@ public struct PurgeTerms: Sendable, Hashable {
   }
 
   /// When data may go.
-  public enum Moment: String, CaseIterable, Sendable, Hashable {
+  public enum Moment: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// Whether or not space is low.
     case anytime
     /// Only while space is low.
@@ -45,7 +45,7 @@ public struct PurgeTerms: Sendable, Hashable {
   }
 
   /// What goes together.
-  public enum Unit: String, CaseIterable, Sendable, Hashable {
+  public enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// Each file by itself; a database with its log.
     case file
     /// The folder with all that it holds.
@@ -53,7 +53,7 @@ public struct PurgeTerms: Sendable, Hashable {
   }
 
   /// How data goes.
-  public enum Action: String, CaseIterable, Sendable, Hashable {
+  public enum Action: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// The file is removed.
     case unlink
     /// The file stays and becomes empty.

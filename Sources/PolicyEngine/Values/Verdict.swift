@@ -1,5 +1,5 @@
 /// What a piece of data is and what becomes of it.
-public struct Verdict: Sendable, Hashable {
+public struct Verdict: Sendable, Hashable, BitwiseCopyable {
   /// What it is.
   public var dataClass: DataClass
   /// Whether it goes into a backup.
@@ -40,7 +40,7 @@ public struct Verdict: Sendable, Hashable {
 }
 
 /// The two answers for one entry.
-public struct Verdicts: Sendable, Hashable {
+public struct Verdicts: Sendable, Hashable, BitwiseCopyable {
   /// What this program does.
   public var keep: Verdict
   /// What the platform itself does, exactly.

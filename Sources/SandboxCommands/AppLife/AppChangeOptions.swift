@@ -35,9 +35,10 @@ protocol AppChangeCommand: SandboxCommand {
 extension AppChangeCommand {
   /// The device, which has to be named: these commands never change the one that is there by default.
   fileprivate func find() throws -> Device {
-    guard device.root != nil else {
+    guard device.isNamed else {
       throw UsageError(
-        "it is not said which device is to be changed", hint: "name it with '--root DIR'")
+        "it is not said which device is to be changed",
+        hint: "name it with '--root DIR' or '--device NAME'")
     }
     return try device.find()
   }

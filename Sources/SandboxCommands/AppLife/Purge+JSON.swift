@@ -105,8 +105,8 @@ extension PurgeReport {
             "volumes", .array(zip(volumes, plan.volumes).map { $0.json(next: $1.next) })),
           JSON.Member("parties", .array(parties.map(\.json))),
           JSON.Member("running", .array((running + plan.runningParties).map(\.json))),
-          JSON.Member("changed", .array(changed.map(\.json))),
-          JSON.Member("failed", .array(failed.map(\.json))),
+          JSON.Member("changed", RealPaths(plan.scan.device).json(changed)),
+          JSON.Member("failed", RealPaths(plan.scan.device).json(failed)),
           JSON.Member("interrupted", .bool(isInterrupted)),
         ])
   }

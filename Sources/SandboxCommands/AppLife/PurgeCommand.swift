@@ -126,9 +126,7 @@ struct PurgeCommand: SandboxCommand {
 
   private func purge(_ found: Device, _ console: Console) throws -> ExitStatus {
     let compiled = try policy.compile(for: found, output, console)
-    let plan = try progress.run(ProgressCounters(), output) { isStopping in
-      try self.plan(found, compiled, isStopping)
-    }
+    let plan = try plan(found, compiled)
     let text = PurgeText(plan, console, isQuiet: output.quiet, listsAll: list.all)
     if query || plan.isIdle {
       if output.json { try console.result(plan.json(event: "query")) } else { try text.query() }
@@ -142,16 +140,25 @@ struct PurgeCommand: SandboxCommand {
     return try carryOut(plan, text, console)
   }
 
-  /// Looks at a device and plans, which changes nothing.
-  func plan(
-    _ found: Device, _ compiled: CompiledPolicy, _ isStopping: @escaping @Sendable () -> Bool
+  /// Looks at a device and plans, which changes nothing, and shows how far it is: by directories, as
+  /// how many there are is not known before.
+  func plan(_ found: Device, _ compiled: CompiledPolicy) throws -> PurgePlan {
+    let counters = ProgressCounters(of: "folder")
+    return try progress.run(counters, output) { isStopping in
+      try plan(
+        found, compiled, Lifecycle.PurgeOptions(isStopping: isStopping, counters: counters))
+    }
+  }
+
+  private func plan(
+    _ found: Device, _ compiled: CompiledPolicy, _ following: Lifecycle.PurgeOptions
   ) throws -> PurgePlan {
     let device = found.stating(groupsOf: compiled)
     let selected = try AppNames(apps).apps(of: device)
-    let scan = DeviceScan.run(
-      device, policy: compiled, options: .forPurge(isStopping: isStopping))
-    if scan.isInterrupted { throw LifecycleError.interrupted }
-    var request = try PurgeRequest.now(goal.goal, level: goal.level, for: scan)
+    let scan = DeviceScan.run(device, policy: compiled, options: .forPurge(following))
+    if scan.isInterrupted { throw PurgeRequest.interrupted }
+    var request = try PurgeRequest.now(
+      goal.goal, level: goal.level, for: scan, following: following)
     if !selected.isEmpty {
       request.only = Set(selected.flatMap { device.containers(of: $0).map(\.logicalPrefix) })
     }

@@ -92,10 +92,9 @@ struct PurgeText {
       }
     }
     try tellRunning(report.running + plan.runningParties)
-    for remark in report.changed { console.note("left: \(remark.path): \(remark.remark)") }
-    for remark in report.failed {
-      console.warning("not deleted: \(remark.path): \(remark.remark)")
-    }
+    let places = RealPaths(plan.scan.device)
+    for remark in report.changed { console.note("left: \(places.text(remark))") }
+    for remark in report.failed { console.warning("not deleted: \(places.text(remark))") }
   }
 
   private func tellRunning(_ running: [PathRemark]) throws {

@@ -104,9 +104,7 @@ struct PurgeWatch {
       return
     }
     if Host.monotonicSeconds() < places[choice.root]?.rest ?? 0 { return }
-    let plan = try command.progress.run(ProgressCounters(), command.output) { isStopping in
-      try command.plan(device, policy, isStopping)
-    }
+    let plan = try command.plan(device, policy)
     try tell(command.carryOut(plan), plan, choice.root)
   }
 

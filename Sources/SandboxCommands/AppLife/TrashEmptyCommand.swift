@@ -1,3 +1,4 @@
+internal import ArchiveStore
 internal import ArgumentParser
 internal import Codecs
 internal import Lifecycle
@@ -15,7 +16,8 @@ struct TrashEmptyCommand: SandboxCommand {
         Deletes for good what the named operations put into the trash, or all of them. What an \
         operation that is going on, or was interrupted, put there stays.
 
-        Exit status 3 names what could not be deleted.
+        Exit status 3 names what could not be deleted. 130 says that a signal ended it: what it had \
+        not come to is in the trash as before.
 
         \(Examples.text([
           "sandboxctl trash empty --root device --dry-run",
@@ -35,35 +37,59 @@ struct TrashEmptyCommand: SandboxCommand {
   @Flag(name: .shortAndLong, help: "Say what would be deleted and delete nothing.")
   var dryRun = false
 
+  @OptionGroup var progress: ProgressOptions
   @OptionGroup var output: OutputOptions
 
   func run(_ console: Console) throws -> ExitStatus {
-    let wanted = Set(operations)
-    let trashes = try device.choices().map { try $0.find() }.map { device in
-      (root: device.root, trash: Trash(of: device), items: try Trash(of: device).items())
+    let counters = ProgressCounters()
+    let outcomes = try progress.run(counters, output) { isStopping in
+      try empty(counters, isStopping)
     }
-    let known = Set(trashes.flatMap { $0.items.map(\.id) })
-    if let missing = wanted.subtracting(known).sorted().first {
-      throw LifecycleError(
-        .notFound, "cannot empty the trash of '\(missing)': there is no such operation in it",
-        hint: "'sandboxctl trash list' names them")
-    }
-    let now = Host.now()
-    var status = ExitStatus.done
-    for (root, trash, items) in trashes {
-      var outcome = TrashOutcome()
-      for item in items where wanted.isEmpty || wanted.contains(item.id) {
-        if let olderThan, now.since(item.time) <= olderThan.seconds { continue }
-        outcome.take(item, from: trash, dryRun: dryRun)
-      }
-      if !outcome.failed.isEmpty { status = .doneInPart }
-      try tell(outcome, root, console)
-    }
-    return status
+    for outcome in outcomes { try tell(outcome, console) }
+    if outcomes.contains(where: \.isInterrupted) { return .interrupted }
+    return outcomes.allSatisfy(\.failed.isEmpty) ? .done : .doneInPart
   }
 
-  private func tell(_ outcome: TrashOutcome, _ root: ByteString, _ console: Console) throws {
-    if output.json { return try console.result(outcome.json(of: root)) }
+  private func empty(
+    _ counters: ProgressCounters, _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> [TrashOutcome] {
+    let trashes = try device.choices().map { try $0.find() }.map { device in
+      (root: device.root, trash: Trash(of: device), items: try Trash(of: device).unmeasured())
+    }
+    try requireKnown(Set(trashes.flatMap { $0.items.map(\.id) }))
+    var outcomes: [TrashOutcome] = []
+    for (root, trash, items) in trashes {
+      var outcome = TrashOutcome(root: root)
+      // All of it is measured before the first goes, so that it can be said when it will be done.
+      let measured = items.filter(isMeant).map { item in
+        var item = item
+        if !isStopping() { trash.measure(&item) }
+        counters.expect(files: item.totals.entries - item.totals.folders, bytes: 0)
+        return item
+      }
+      for item in measured where !outcome.isInterrupted {
+        outcome.take(item, from: trash, dryRun: dryRun, counters, isStopping)
+      }
+      outcomes.append(outcome)
+      if outcome.isInterrupted { break }
+    }
+    return outcomes
+  }
+
+  private func requireKnown(_ known: Set<ByteString>) throws {
+    guard let missing = Set(operations).subtracting(known).sorted().first else { return }
+    throw LifecycleError(
+      .notFound, "cannot empty the trash of '\(missing)': there is no such operation in it",
+      hint: "'sandboxctl trash list' names them")
+  }
+
+  private func isMeant(_ item: Trash.Item) -> Bool {
+    guard operations.isEmpty || operations.contains(item.id) else { return false }
+    return olderThan.map { Host.now().since(item.time) > $0.seconds } ?? true
+  }
+
+  private func tell(_ outcome: TrashOutcome, _ console: Console) throws {
+    if output.json { return try console.result(outcome.json) }
     for (id, reason) in outcome.failed { console.warning("not deleted: \(id): \(reason)") }
     if output.quiet { return }
     let operations = Sizes.count(outcome.removed.count, "operation")
@@ -74,23 +100,39 @@ struct TrashEmptyCommand: SandboxCommand {
 
 /// What became of a trash.
 private struct TrashOutcome {
+  let root: ByteString
   private(set) var removed: [ByteString] = []
   private(set) var totals = RestoreTotals()
   private(set) var failed: [(id: ByteString, reason: String)] = []
+  private(set) var isInterrupted = false
 
-  mutating func take(_ item: Trash.Item, from trash: Trash, dryRun: Bool) {
+  init(root: ByteString) { self.root = root }
+
+  mutating func take(
+    _ item: Trash.Item, from trash: Trash, dryRun: Bool, _ counters: ProgressCounters,
+    _ isStopping: @escaping () -> Bool
+  ) {
     do throws(SystemError) {
       if try trash.isInUse(item) {
-        failed.append((item.id, "its operation is going on, or was interrupted"))
-        return
+        return fail(item, "its operation is going on, or was interrupted", counters)
       }
-      if !dryRun { try trash.remove(item) }
+      if isStopping() {
+        isInterrupted = true
+      } else if !dryRun {
+        isInterrupted = try !trash.remove(item, counting: counters, isStopping: isStopping)
+      }
+      if isInterrupted { return }
       removed.append(item.id)
       totals.add(item.totals)
-    } catch { failed.append((item.id, error.reason)) }
+    } catch { fail(item, error.reason, counters) }
   }
 
-  func json(of root: ByteString) -> JSON {
+  private mutating func fail(_ item: Trash.Item, _ reason: String, _ counters: ProgressCounters) {
+    failed.append((item.id, reason))
+    counters.didFail()
+  }
+
+  var json: JSON {
     .object(
       JSON.path(root, named: "root") + [
         JSON.Member("removed", .array(removed.map { .object(JSON.path($0, named: "id")) })),

@@ -63,18 +63,30 @@ struct AppsText {
     return (table, excerpt.remainder)
   }
 
-  /// "bundle, data, 2 extensions"; an app without its bundle says so.
+  /// "bundle, 12 × data, 2 extensions"; an app without its bundle says so.
   private func containers(of app: App) -> String {
     let containers = device.containers(of: app)
-    var parts = containers.filter { $0.kind != .extension && $0.kind != .oldRevision }.map {
+    let named = containers.filter { $0.kind != .extension && $0.kind != .oldRevision }.map {
       $0.kind.rawValue + ($0.revision.map { " \($0)" } ?? "")
     }
+    var parts = Self.counted(named)
     for (kind, noun) in [(ContainerKind.extension, "extension"), (.oldRevision, "old revision")] {
       let count = containers.count { $0.kind == kind }
       if count > 0 { parts.append(Sizes.count(count, noun)) }
     }
     if !app.isInstalled { parts.append("not installed") }
     return parts.joined(separator: ", ")
+  }
+
+  /// Equal ones once, with how many there are: "12 × data".
+  private static func counted(_ texts: [String]) -> [String] {
+    var counts: [String: Int] = [:]
+    for text in texts { counts[text, default: 0] += 1 }
+    var told: Set<String> = []
+    return texts.filter { told.insert($0).inserted }.map { text in
+      let count = counts[text] ?? 1
+      return count == 1 ? text : "\(Sizes.count(count)) × \(text)"
+    }
   }
 
   private func groups(of app: App) -> String {

@@ -69,9 +69,9 @@ struct ClassifyCommand: SandboxCommand {
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
     for container in scan.containers {
       for remark in container.unreadable {
-        console.warning(
-          "not classified: \(container.container.logicalPrefix.appending(remark.path)): "
-            + remark.remark)
+        let path = container.container.logicalPrefix.appending(remark.path)
+        let named = PathRemark(path: path, remark: remark.remark)
+        console.warning("not classified: \(RealPaths(found).text(named))")
       }
     }
     return scan.containers.contains { !$0.unreadable.isEmpty } ? .doneInPart : .done

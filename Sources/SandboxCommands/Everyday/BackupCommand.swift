@@ -253,7 +253,7 @@ struct BackupCommand: SandboxCommand {
     var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
     options.crossesMounts = crossMounts
-    options.workers = try jobs.map(Self.checked) ?? Host.processors
+    if let jobs { options.workers = try Self.checked(jobs) }
     let device = device.stating(groupsOf: policy)
     let selection = try part.selection(of: device)
     let scan = DeviceScan.run(

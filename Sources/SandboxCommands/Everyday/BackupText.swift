@@ -11,10 +11,12 @@ struct BackupText {
   private let plan: BackupPlan
   private let report: BackupReport?
   private let owners: ListExcerpt<OwnerSummary>
+  private let places: RealPaths
 
   init(_ plan: BackupPlan, _ report: BackupReport?, listsAll: Bool) {
     self.plan = plan
     self.report = report
+    places = RealPaths(plan.device)
     owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
       owner.leftOut.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
     }
@@ -33,17 +35,17 @@ struct BackupText {
     }
     if let report { console.warn(of: report.damagedIndexes) }
     for remark in report?.unreadable ?? plan.unreadable {
-      console.warning("not in the snapshot: \(remark.path): \(remark.remark)")
+      console.warning("not in the snapshot: \(places.text(remark))")
     }
     let warnings = report?.warnings ?? plan.warnings
     if isQuiet {
       guard isStrict else { return }
-      for remark in warnings { console.warning("\(remark.path): \(remark.remark)") }
+      for remark in warnings { console.warning(places.text(remark)) }
       return
     }
     let told = Set((report?.databasesAsTheyStood ?? []).map(\.path))
     for remark in warnings where !told.contains(remark.path) {
-      console.note("\(remark.path): \(remark.remark)")
+      console.note(places.text(remark))
     }
     for remark in report?.remarks ?? [] { console.note(remark) }
   }

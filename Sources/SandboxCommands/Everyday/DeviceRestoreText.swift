@@ -8,15 +8,19 @@ internal import SystemIO
 struct DeviceRestoreText {
   private let plan: DeviceRestorePlan
   private let listsAll: Bool
+  private let places: RealPaths
 
-  init(_ plan: DeviceRestorePlan, listsAll: Bool) { (self.plan, self.listsAll) = (plan, listsAll) }
+  init(_ plan: DeviceRestorePlan, listsAll: Bool) {
+    (self.plan, self.listsAll) = (plan, listsAll)
+    places = RealPaths(plan)
+  }
 
   /// Says what would be done: each container with where it comes to, what is replaced and removed by
   /// name, and all in numbers.
   func tell(_ console: Console, _ needs: [VolumeNeed]) throws {
     try tellParts(console)
-    try console.list("replace  ", plan.parts.flatMap(\.replacedPaths), all: listsAll)
-    try console.list("delete   ", plan.parts.flatMap(\.deletedPaths), all: listsAll)
+    try console.list("replace  ", plan.parts.lazy.flatMap(\.replacedPaths), all: listsAll)
+    try console.list("delete   ", plan.parts.lazy.flatMap(\.deletedPaths), all: listsAll)
     try console.list("move     ", plan.parts.flatMap(\.displacedPaths), all: listsAll)
     tellRemarks(damaged: plan.damaged, failed: plan.remarks(\.blocked), console)
     tellNotes(spared: plan.remarks(\.spared), isDone: false, console)
@@ -78,12 +82,12 @@ struct DeviceRestoreText {
   }
 
   private func tellRemarks(damaged: [PathRemark], failed: [PathRemark], _ console: Console) {
-    for remark in damaged { console.warning("damaged: \(remark.path): \(remark.remark)") }
-    for remark in failed { console.warning("not restored: \(remark.path): \(remark.remark)") }
+    for remark in damaged { console.warning("damaged: \(places.text(remark))") }
+    for remark in failed { console.warning("not restored: \(places.text(remark))") }
   }
 
   private func tellNotes(spared: [PathRemark], isDone: Bool, _ console: Console) {
-    for remark in spared { console.note("not removed: \(remark.path): \(remark.remark)") }
+    for remark in spared { console.note("not removed: \(places.text(remark))") }
     for remark in plan.left { console.note("left as it is: \(remark.path): \(remark.remark)") }
     for group in plan.leftGroups {
       console.note(
@@ -105,10 +109,14 @@ struct DeviceRestoreText {
 
 extension PlannedPart {
   /// The logical paths that give way.
-  var replacedPaths: [ByteString] { plan.replacedPaths.map { path.appending($0) } }
+  var replacedPaths: some Collection<ByteString> {
+    plan.replacedPaths.lazy.map { path.appending($0) }
+  }
 
   /// The logical paths that are to be removed.
-  var deletedPaths: [ByteString] { plan.deletedPaths.map { path.appending($0) } }
+  var deletedPaths: some Collection<ByteString> {
+    plan.deletedPaths.lazy.map { path.appending($0) }
+  }
 
   /// The logical paths of what is moved away with databases that give way.
   var displacedPaths: [ByteString] { plan.displaced.map { path.appending($0.path) } }

@@ -5,45 +5,59 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
+/// What a restore into a device works with.
+private struct DeviceRestoreInput {
+  let stored: StoredSnapshot
+  /// The logical path that is asked for.
+  let path: ByteString
+  let repository: Repository
+  let reader: RepositoryReader
+  /// The repository's directory, into which nothing is restored.
+  let protected: Set<FileIdentity>
+  /// The plain folder's directory, where it is gone.
+  let missing: MissingRoot?
+}
+
 extension RestoreCommand {
   /// Restores into the containers of a device.
   func restoreIntoDevice(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
-    let mode = try merging.mode()
+    _ = try merging.mode()
     let (repository, storage) = try repository.open()
     let reader = try repository.beginCarefulReading()
     defer { console.warn(of: reader.remarks) }
     let (stored, path) = try what.find(in: repository, reader, apps: part.apps, console)
-    var found = try device(of: stored.snapshot)
+    let protected: Set = [try storage.identity()]
+    let missing = place.inPlace ? try MissingRoot.find(of: stored, protecting: protected) : nil
+    let input = DeviceRestoreInput(
+      stored: stored, path: path, repository: repository, reader: reader, protected: protected,
+      missing: missing)
+    guard let missing, !dryRun else { return try restore(input, console) }
+    try missing.make()
+    do {
+      return try restore(input, console)
+    } catch {
+      missing.removeIfEmpty()
+      throw error
+    }
+  }
+
+  private func restore(_ input: DeviceRestoreInput, _ console: Console) throws -> ExitStatus {
+    let snapshot = input.stored.snapshot
+    var found = try device(for: input)
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
-      orElse: stored.snapshot.policy.name)
+      orElse: snapshot.policy.name)
     var hindered: [HinderedRecovery] = []
     if dryRun {
       console.warn(ofInterruptedOn: found)
     } else {
       let report = try console.recover(Recovery(found, policy: policy, isForced: place.force))
       hindered = report.hindered
-      if !report.done.isEmpty { found = try device(of: stored.snapshot) }
+      if !report.done.isEmpty { found = try device(for: input) }
     }
-    var request = DeviceRestoreRequest(
-      found.stating(groupsOf: policy), isInPlace: place.inPlace, policy: policy)
-    request.path = path
-    request.apps = try stored.snapshot.identifiers(of: part.apps)
-    if !request.apps.isEmpty, !path.isEmpty {
-      throw UsageError(
-        "'--app' and a path cannot be used together",
-        hint: "a path in an app is written as 'SNAP:app/Documents'")
-    }
-    request.withGroups = place.withGroups
-    request.classes = try part.classNames()
-    request.overwrite = mode ?? .ifChanged
-    request.deletes = merging.delete
-    request.deletesExcluded = place.deleteExcluded
-    request.isForced = place.force
-    request.savesFirst = !place.noSnapshot
-    request.protected = [try storage.identity()]
-    let plan = try DeviceRestorePlan.make(stored, request, from: reader)
-    let needs = plan.volumeNeeds(from: reader)
+    let request = try request(input, on: found.stating(groupsOf: policy), policy)
+    let plan = try DeviceRestorePlan.make(input.stored, request, from: input.reader)
+    let needs = plan.volumeNeeds(from: input.reader)
     console.warn(ofPerhapsTooMuch: needs)
     if dryRun {
       try output.json
@@ -53,33 +67,60 @@ extension RestoreCommand {
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
     try console.pass(hindered) { $0.refusal(of: plan) }
-    return try carryOut(plan, repository, reader, console)
+    return try carryOut(plan, input, console)
+  }
+
+  private func request(
+    _ input: DeviceRestoreInput, on device: Device, _ policy: CompiledPolicy
+  ) throws -> DeviceRestoreRequest {
+    var request = DeviceRestoreRequest(device, isInPlace: place.inPlace, policy: policy)
+    request.path = input.path
+    request.apps = try input.stored.snapshot.identifiers(of: part.apps)
+    if !request.apps.isEmpty, !input.path.isEmpty {
+      throw UsageError(
+        "'--app' and a path cannot be used together",
+        hint: "a path in an app is written as 'SNAP:app/Documents'")
+    }
+    request.withGroups = place.withGroups
+    request.classes = try part.classNames()
+    request.overwrite = try merging.mode() ?? .ifChanged
+    request.deletes = merging.delete
+    request.deletesExcluded = place.deleteExcluded
+    request.isForced = place.force
+    // There is nothing to save in a directory that was just made.
+    request.savesFirst = !place.noSnapshot && input.missing == nil
+    request.protected = input.protected
+    return request
   }
 
   private func carryOut(
-    _ plan: DeviceRestorePlan, _ repository: Repository, _ reader: RepositoryReader,
-    _ console: Console
+    _ plan: DeviceRestorePlan, _ input: DeviceRestoreInput, _ console: Console
   ) throws -> ExitStatus {
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in
       let saving = BackupRequest(
         program: Version.text, cache: Host.cacheFolder, isStopping: isStopping)
       return try DeviceRestoreOperation(
-        plan, repository, from: reader, saving: saving, counters: counters,
+        plan, input.repository, from: input.reader, saving: saving, counters: counters,
         isStopping: isStopping
       ).run()
     }
+    let failed = report.remarks(\.failed)
+    let unset = (input.missing?.complete(from: input.reader) ?? []).filter { !failed.contains($0) }
     if output.json {
       try console.result(report.json(plan))
     } else {
       try DeviceRestoreText(plan, listsAll: list.all).tell(report, console, quiet: output.quiet)
     }
-    return Self.status(damaged: report.damaged, failed: report.remarks(\.failed))
+    for remark in unset { console.warning("not restored: \(RealPaths(plan).text(remark))") }
+    return Self.status(damaged: report.damaged, failed: failed + unset)
   }
 
   // MARK: - The device
 
-  private func device(of snapshot: Snapshot) throws -> Device {
+  private func device(for input: DeviceRestoreInput) throws -> Device {
+    let snapshot = input.stored.snapshot
+    if dryRun, let missing = input.missing { return missing.device }
     guard let layout = Layout(rawValue: snapshot.device.layout) else {
       throw LifecycleError(
         .failed,

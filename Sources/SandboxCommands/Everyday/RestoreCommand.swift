@@ -37,7 +37,8 @@ struct RestoreCommand: SandboxCommand {
 
         With --to-device and --in-place apps come back into a device's containers, which are found \
         by identifier, whatever their UUIDs are there; in place, into the device that the snapshot \
-        came from. A container that is not there is made and appears as a whole; one that is there \
+        came from. A plain folder that is gone is made again where it was, in a directory that is \
+        there. A container that is not there is made and appears as a whole; one that is there \
         is merged into, if-changed unless --overwrite says otherwise, and saved in a snapshot first. \
         What the policy keeps out of backups is never removed, unless --delete-excluded is given. \
         What gives way or is removed moves to the device's trash, which 'trash' shows and empties; \

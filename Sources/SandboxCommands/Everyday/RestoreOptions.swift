@@ -114,7 +114,13 @@ enum RestoreWhat {
     } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
       self = .latest(of: (Host.workingFolder() ?? "/").appending(path).plain)
     } else {
-      self = .snapshot(try SnapshotPath(path))
+      do {
+        self = .snapshot(try SnapshotPath(path))
+      } catch let error as UsageError {
+        guard let hint = error.hint, (try? Host.realPath(path)) != nil else { throw error }
+        throw UsageError(
+          error.description, hint: "for what is there of that name write './\(path)'; else \(hint)")
+      }
     }
   }
 

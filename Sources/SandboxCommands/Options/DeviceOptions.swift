@@ -11,11 +11,21 @@ struct DeviceOptions: ParsableArguments {
   var root: ByteString?
 
   @Option(
+    name: .customLong("device"),
+    help: ArgumentHelp(
+      "The device of this name, UDID or identity, of those in the folder; else of this user's own.",
+      valueName: "name"))
+  var name: ByteString?
+
+  @Option(
     help: ArgumentHelp(
       "How the platform lays out its apps: coresimulator, flatpak, macos, snap or folder; found by looking.",
       valueName: "layout"),
     completion: .list(Layout.allCases.map(\.rawValue)))
   var layout: String?
+
+  /// Whether a device is named, and not only the one that is there by default.
+  var isNamed: Bool { root != nil || name != nil }
 
   /// Finds the one device: at `--root`, or else this user's own.
   func find() throws -> Device {
@@ -24,16 +34,24 @@ struct DeviceOptions: ParsableArguments {
       let layouts = choices.compactMap(\.layout).map { "'--layout \($0.rawValue)'" }
       throw UsageError(
         "you have \(choices.count) devices: it is not clear which is meant",
-        hint: "choose by \(layouts.joined(separator: " or ")), or name one with '--root DIR'")
+        hint: "choose by \(layouts.joined(separator: " or ")), or name one with '--device NAME' or "
+          + "'--root DIR'")
     }
     return try choices[0].find()
   }
 
-  /// The device at `--root`, or else all of this user's own.
+  /// The device at `--root`, or else all of this user's own; of these, or of several in `--root`, the
+  /// one that `--device` names.
   func choices() throws -> [DeviceChoice] {
     let layout = try chosenLayout()
+    if let name { return [DeviceChoice(try candidates(layout).device(name))] }
     if let root { return [DeviceChoice(root: root, layout: layout)] }
     return try OwnDevice.present(layout: layout)
+  }
+
+  private func candidates(_ layout: Layout?) throws -> [DeviceCandidate] {
+    if let root { return try DeviceFinder(layout: layout).candidates(in: root) }
+    return try OwnDevice.candidates(layout: layout)
   }
 
   /// The layout that is named, nil when none is.

@@ -39,6 +39,28 @@ struct OwnDevice {
     return present
   }
 
+  /// Those that exist, and a Mac user's simulators, to choose one by its name.
+  ///
+  /// - Throws: as `present(layout:)` where there is none at all.
+  static func candidates(layout: Layout?) throws -> [DeviceCandidate] {
+    var found: [DeviceCandidate] = []
+    if layout == nil || layout == .coreSimulator, let home = Host.environment("HOME") {
+      let finder = DeviceFinder(layout: .coreSimulator)
+      found += (try? finder.candidates(in: home.appending(simulators))) ?? []
+    }
+    if layout == .coreSimulator, !found.isEmpty { return found }
+    do {
+      for choice in try present(layout: layout) {
+        // One that cannot be read is not the one that is named.
+        found += (try? DeviceFinder(layout: choice.layout).candidates(in: choice.root)) ?? []
+      }
+    } catch { if found.isEmpty { throw error } }
+    return found
+  }
+
+  /// The folder in a home that holds the devices of Apple's simulator.
+  private static let simulators: ByteString = "Library/Developer/CoreSimulator/Devices"
+
   private static let hint = """
     name one with '--root DIR', keep any folder with '--layout folder --root DIR', or make one to \
     try with 'sandboxctl sample DIR'
@@ -51,8 +73,24 @@ struct DeviceChoice {
   /// Found by looking when it is not said.
   let layout: Layout?
 
-  /// Looks at it.
-  func find() throws -> Device { try Device.find(root: root, layout: layout) }
+  init(root: ByteString, layout: Layout?) { (self.root, self.layout) = (root, layout) }
+
+  init(_ candidate: DeviceCandidate) {
+    self.init(root: candidate.folder, layout: candidate.layout)
+  }
+
+  /// Looks at it. A folder that holds devices is none itself, and they are named.
+  func find() throws -> Device {
+    do throws(ModelError) {
+      return try Device.find(root: root, layout: layout)
+    } catch {
+      let held = (try? DeviceFinder(layout: layout).candidates(in: root)) ?? []
+      guard error.code == .noDevice, !held.isEmpty else { throw error }
+      throw ModelError(
+        .noDevice, error.attempt, on: error.subject, "it is none, but holds some",
+        hint: "choose one with '--device NAME': \(held.listed)")
+    }
+  }
 
   /// Whether there is something: a folder that cannot be opened is there.
   fileprivate var isPresent: Bool {

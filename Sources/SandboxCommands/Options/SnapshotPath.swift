@@ -65,11 +65,9 @@ enum SnapshotName: Equatable {
     } else if let end = Self.end(of: text) {
       self = .before(end, text: text)
     } else {
-      let isThere = (try? Host.realPath(ByteString(text))) != nil
       throw UsageError(
         "'\(ByteString(text))' names no snapshot",
-        hint: (isThere ? "for what is there of that name write './\(ByteString(text))'; else " : "")
-          + """
+        hint: """
           give 'latest', 'latest~2', at least four characters of an id, or a time as '2026-11-01' or \
           '2026-11-01T10.30'
           """)

@@ -38,8 +38,8 @@ struct ListExcerpt<Element> {
   }
 
   /// Shows the first elements of a list without sizes.
-  init(_ elements: [Element], all: Bool) {
-    shown = all ? elements : Array(elements.prefix(Self.limit))
+  init(_ elements: some Collection<Element>, all: Bool) {
+    shown = Array(all ? elements[...] : elements.prefix(Self.limit))
     (hidden, hiddenBytes, empty) = (elements.count - shown.count, 0, 0)
   }
 
@@ -57,7 +57,7 @@ struct ListExcerpt<Element> {
 
 extension Console {
   /// Writes paths, a line each behind a word, or the first of them and a count of the others.
-  func list(_ word: String, _ paths: [ByteString], all: Bool) throws {
+  func list(_ word: String, _ paths: some Collection<ByteString>, all: Bool) throws {
     let excerpt = ListExcerpt(paths, all: all)
     for path in excerpt.shown { try result(word + path.description) }
     if let remainder = excerpt.remainder { try result(word + remainder) }

@@ -49,8 +49,8 @@ extension BackupPlan {
         JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
         JSON.Member("owners", .array(summaries.map(\.json))),
         JSON.Member("left_out", .array(leftOut.map(\.json))),
-        JSON.Member("unreadable", .array(unreadable.map(\.json))),
-        JSON.Member("warnings", .array(warnings.map(\.json))),
+        JSON.Member("unreadable", RealPaths(device).json(unreadable)),
+        JSON.Member("warnings", RealPaths(device).json(warnings)),
       ])
   }
 }
@@ -86,8 +86,8 @@ extension BackupReport {
       "stored_bytes": .integer(Int64(clamping: storedBytes)),
       "opened": .integer(Int64(opened)), "unchanged": .bool(isUnchanged),
       "new_blobs": .integer(Int64(clamping: statistics?.newBlobs ?? 0)),
-      "seconds": .double(seconds), "unreadable": .array(unreadable.map(\.json)),
-      "warnings": .array(warnings.map(\.json)),
+      "seconds": .double(seconds), "unreadable": RealPaths(plan.device).json(unreadable),
+      "warnings": RealPaths(plan.device).json(warnings),
       "remarks": .array((remarks + damagedIndexes.map(\.description)).map { .string($0) }),
       "same_disk": .bool(isOnSameDisk),
       "plan": plan.json,

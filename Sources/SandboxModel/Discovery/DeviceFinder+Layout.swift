@@ -58,7 +58,7 @@ extension DeviceFinder {
   /// Where in a folder a device of a layout is.
   ///
   /// - Parameter isAsked: whether the user says that it is one, so that less has to tell it.
-  private static func place(
+  static func place(
     of folder: borrowing Folder, _ layout: Layout, isAsked: Bool
   ) -> Place? {
     let parts = folder.path.components

@@ -67,20 +67,23 @@ public struct DeviceFinder: Sendable {
     case .snapHome(let name): try snap(home: folder, name)
     case .macOSHome: macOS(folder)
     case .macOSContainers(let home): macOS(try Folder.open(path: home))
-    case .folder: plain(folder)
+    case .folder: plain(folder.path)
     }
   }
 
-  private func plain(_ folder: borrowing Folder) -> Device {
-    let name = folder.path.lastComponent ?? "root"
+  /// The device that a plain folder will be that is not there yet, at an absolute path without links.
+  public func missingFolder(_ path: ByteString) -> Device { plain(path) }
+
+  private func plain(_ path: ByteString) -> Device {
+    let name = path.lastComponent ?? "root"
     let logical = LogicalContainer.folder(LogicalName(name))
     let container = Container(
       kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
-      absolutePath: folder.path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
+      absolutePath: path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
       metadataUUID: nil, bundleFolder: nil,
       logical: logical, isReadable: true, logicalPrefix: logical.prefix)
     return Device(
-      root: folder.path, layout: .folder, identity: identity(.folder, folder.path), apps: [],
+      root: path, layout: .folder, identity: identity(.folder, path), apps: [],
       containers: [container], findings: [])
   }
 

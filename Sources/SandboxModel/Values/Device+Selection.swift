@@ -8,11 +8,11 @@ extension Device {
   ///   several.
   public func app(_ name: ByteString) throws(ModelError) -> App {
     if let app = apps.first(where: { $0.identifier.bytes == name }) { return app }
-    let wanted = Self.folded(name)
+    let wanted = name.folded
     let candidates = apps.filter { app in
-      Self.folded(app.identifier.bytes) == wanted
-        || Self.folded(app.identifier.lastComponent) == wanted
-        || app.displayName.map { Self.folded($0) == wanted } ?? false
+      app.identifier.bytes.folded == wanted
+        || app.identifier.lastComponent.folded == wanted
+        || app.displayName.map { $0.folded == wanted } ?? false
     }
     guard let app = candidates.first else {
       throw ModelError(
@@ -27,11 +27,13 @@ extension Device {
     }
     return app
   }
+}
 
+extension ByteString {
   /// The name with its letters in lower case: all of Unicode's where it is UTF-8, else ASCII's.
-  private static func folded(_ name: ByteString) -> ByteString {
-    if let text = name.utf8 { return ByteString(text.lowercased()) }
+  var folded: ByteString {
+    if let text = utf8 { return ByteString(text.lowercased()) }
     return ByteString(
-      name.bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 })
+      bytes.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 })
   }
 }

@@ -1,0 +1,91 @@
+internal import SystemIO
+
+/// The steps of a journal, in the order in which they are taken.
+///
+/// A restore may have millions: each is a row of 32 bytes and its names in one arena, both of which can
+/// leave memory (`SpillableArray`). A step is made when it is asked for.
+struct JournalSteps: Sendable {
+  private var rows = SpillableArray<Row>()
+  private var names = SpillableArray<UInt8>()
+
+  private struct Row: BitwiseCopyable, Sendable {
+    /// Where the step's path begins, behind it the two other names.
+    let start: UInt64
+    let pathLength: UInt32
+    /// Their lengths; 0 where there is none.
+    let sourceNameLength, keptNameLength: UInt16
+    let root: Int16
+    /// -1 where there is none.
+    let source, kept: Int16
+    let unit: Int32
+  }
+
+  /// Makes a list of no steps.
+  init() {}
+
+  /// Makes a list of some steps.
+  init(_ steps: some Sequence<JournalStep>) { for step in steps { append(step) } }
+
+  mutating func append(_ step: JournalStep) {
+    let start = UInt64(names.count)
+    for name in [step.path, step.sourceName, step.keptName] {
+      if let name { names.append(contentsOf: name.bytes) }
+    }
+    rows.append(
+      Row(
+        start: start, pathLength: UInt32(step.path.count),
+        sourceNameLength: UInt16(step.sourceName?.count ?? 0),
+        keptNameLength: UInt16(step.keptName?.count ?? 0), root: Int16(step.root),
+        source: Int16(step.source ?? -1), kept: Int16(step.kept ?? -1), unit: Int32(step.unit ?? -1)
+      ))
+  }
+
+  mutating func append(contentsOf steps: some Sequence<JournalStep>) {
+    for step in steps { append(step) }
+  }
+
+  /// The steps by units, each of which is taken as one; a step that stands alone is one by itself.
+  var units: UnfoldSequence<Slice<JournalSteps>, Int> { parts { rows[$0].unit } }
+
+  /// Each step by itself.
+  var singly: UnfoldSequence<Slice<JournalSteps>, Int> { parts { _ in -1 } }
+
+  private func parts(
+    of unit: @escaping (Int) -> Int32
+  ) -> UnfoldSequence<Slice<JournalSteps>, Int> {
+    sequence(state: startIndex) { start in
+      guard start < endIndex else { return nil }
+      var end = start + 1
+      while end < endIndex, unit(start) >= 0, unit(end) == unit(start) { end += 1 }
+      defer { start = end }
+      return self[start..<end]
+    }
+  }
+}
+
+extension JournalSteps: RandomAccessCollection {
+  var startIndex: Int { 0 }
+  var endIndex: Int { rows.count }
+
+  subscript(index: Int) -> JournalStep {
+    let row = rows[index]
+    var at = Int(row.start)
+    let name = { (length: Int) -> ByteString? in
+      defer { at += length }
+      return length == 0 ? nil : ByteString(Array(names[at..<(at + length)]))
+    }
+    return JournalStep(
+      path: name(Int(row.pathLength)) ?? "", root: Int(row.root),
+      source: row.source < 0 ? nil : Int(row.source), sourceName: name(Int(row.sourceNameLength)),
+      kept: row.kept < 0 ? nil : Int(row.kept), keptName: name(Int(row.keptNameLength)),
+      unit: row.unit < 0 ? nil : Int(row.unit))
+  }
+}
+
+extension JournalSteps: Hashable, ExpressibleByArrayLiteral {
+  init(arrayLiteral steps: JournalStep...) { self.init(steps) }
+
+  static func == (left: Self, right: Self) -> Bool { left.elementsEqual(right) }
+
+  func hash(into hasher: inout Hasher) { hasher.combine(count) }
+}

@@ -1,0 +1,44 @@
+internal import Codecs
+internal import Lifecycle
+internal import SandboxModel
+internal import SystemIO
+
+/// Where what is remarked on lies on a device: a logical path alone does not lead a person there.
+struct RealPaths {
+  private let device: Device
+  /// Containers that are not where the device has them, or not there yet, by logical path.
+  private let targets: [(path: ByteString, target: ByteString)]
+
+  init(_ device: Device) { (self.device, targets) = (device, []) }
+
+  /// Those of a restore: where each container comes to.
+  init(_ plan: DeviceRestorePlan) {
+    device = plan.request.device
+    targets = plan.parts.map { ($0.path, $0.target) }
+  }
+
+  /// Nil for what is in no container, and for what is no logical path.
+  func path(of logical: ByteString) -> ByteString? {
+    for (path, target) in targets where logical.isWithin(path) {
+      return target.appending(ByteString(logical.bytes.dropFirst(path.count).drop { $0 == 0x2f }))
+    }
+    guard !logical.isAbsolute, let path = try? LogicalPath(logical) else { return nil }
+    return try? device.realPath(of: path)
+  }
+
+  /// A remark as a person is told of it: "apps/org.a/data/x (/home/u/…/x): permission denied".
+  func text(_ remark: PathRemark) -> String {
+    let place = path(of: remark.path).map { " (\($0))" } ?? ""
+    return "\(remark.path)\(place): \(remark.remark)"
+  }
+
+  /// Remarks as a program is told of them.
+  func json(_ remarks: [PathRemark]) -> JSON {
+    .array(
+      remarks.map { remark in
+        let place = path(of: remark.path).map { JSON.path($0, named: "real_path") } ?? []
+        return .object(
+          JSON.path(remark.path) + place + [JSON.Member("note", .string(remark.remark))])
+      })
+  }
+}

@@ -1,0 +1,150 @@
+internal import CLinux
+internal import Glibc
+internal import Synchronization
+
+/// The memory of tables that grow with the number of entries: anonymous up to a budget, beyond it pages
+/// of a temporary file, which the kernel writes out and drops when memory is short (docs/scale.md).
+///
+/// The file has no name and only this program's user can read it. Where it cannot be made or has no
+/// room, memory stays anonymous.
+@safe public final class SpillPool: Sendable {
+  /// The pool of this process: 48 MiB, then a file in the system's directory for large temporary files
+  /// (Filesystem Hierarchy Standard 3.0, 5.15).
+  public static let shared = SpillPool(budget: 48 << 20, directories: ["/var/tmp", "/tmp"])
+
+  /// Bytes that stay anonymous.
+  public let budget: Int
+  private let directories: [ByteString]
+  private let state = Mutex(State())
+
+  private struct State: ~Copyable {
+    var anonymous = 0
+    var spilled = 0
+    var file: Descriptor?
+    /// Whether a file was sought already; it is not sought again after a failure.
+    var hasSought = false
+    var end: Int = 0
+    /// Where extents of the file are free, by their size.
+    var free: [Int: [Int]] = [:]
+  }
+
+  /// Makes a pool.
+  ///
+  /// - Parameter directories: where the file is made, in the order of preference.
+  public init(budget: Int, directories: [ByteString]) {
+    (self.budget, self.directories) = (budget, directories)
+  }
+
+  /// Bytes that lie in the temporary file.
+  public var spilledBytes: Int { state.withLock { $0.spilled } }
+
+  /// Bytes of the temporary file, extents that are free among them.
+  public var fileSize: Int { state.withLock { $0.end } }
+
+  /// Bytes from which on a block is mapped by itself, and not a part of the heap.
+  static let leastMapped = 64 << 10
+
+  /// Memory of at least so many bytes, whose content is undefined.
+  @usableFromInline
+  func allocate(_ byteCount: Int) -> SpillBlock {
+    guard byteCount >= Self.leastMapped else { return SpillBlock(heap: byteCount) }
+    let page = Int(getpagesize())
+    let size = (byteCount + page - 1) / page * page
+    let block = state.withLock { state -> SpillBlock? in
+      if state.anonymous + size > budget, let block = spill(size, &state) { return block }
+      guard let start = unsafe Self.map(size, file: -1, at: 0) else { return nil }
+      state.anonymous += size
+      return unsafe SpillBlock(start, size, .anonymous, in: self)
+    }
+    return block ?? SpillBlock(heap: byteCount)
+  }
+
+  private func spill(_ size: Int, _ state: inout State) -> SpillBlock? {
+    if !state.hasSought {
+      state.hasSought = true
+      state.file = makeFile()
+    }
+    guard let file = state.file?.raw, let offset = Self.extent(size, file, &state) else {
+      return nil
+    }
+    guard let start = unsafe Self.map(size, file: file, at: offset) else {
+      state.free[size, default: []].append(offset)
+      return nil
+    }
+    state.spilled += size
+    return unsafe SpillBlock(start, size, .file(offset: offset), in: self)
+  }
+
+  private func makeFile() -> Descriptor? {
+    for path in directories {
+      if let file = try? Folder.open(path: path).createUnnamed() { return file }
+    }
+    return nil
+  }
+
+  /// Room in the file, which is reserved: a page without a block on the disk would end the program when
+  /// it is written to.
+  private static func extent(_ size: Int, _ file: Int32, _ state: inout State) -> Int? {
+    if let offset = state.free[size]?.popLast() { return offset }
+    let offset = state.end
+    guard posix_fallocate(file, offset, Int(size)) == 0 else { return nil }
+    state.end += Int(size)
+    return offset
+  }
+
+  private static func map(_ size: Int, file: Int32, at offset: Int) -> UnsafeMutableRawPointer? {
+    let flags = file < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED
+    let start = unsafe mmap(nil, size, PROT_READ | PROT_WRITE, flags, file, offset)
+    return unsafe start == MAP_FAILED ? nil : start
+  }
+
+  fileprivate func release(_ size: Int, _ backing: SpillBlock.Backing) {
+    state.withLock { state in
+      switch backing {
+      case .heap: break
+      case .anonymous: state.anonymous -= size
+      case .file(let offset):
+        state.spilled -= size
+        state.free[size, default: []].append(offset)
+      }
+    }
+  }
+}
+
+/// A block of a pool's memory, given back when it goes out of use.
+@safe @usableFromInline
+final class SpillBlock: @unchecked Sendable {
+  // Unchecked: whoever holds the only reference writes; all others read.
+  @usableFromInline let start: UnsafeMutableRawPointer
+  @usableFromInline let byteCount: Int
+  private let backing: Backing
+  private let pool: SpillPool?
+
+  fileprivate enum Backing: Sendable {
+    case heap, anonymous
+    case file(offset: Int)
+  }
+
+  fileprivate init(heap byteCount: Int) {
+    unsafe start = .allocate(byteCount: byteCount, alignment: 16)
+    self.byteCount = byteCount
+    (backing, pool) = (.heap, nil)
+  }
+
+  fileprivate init(
+    _ start: UnsafeMutableRawPointer, _ byteCount: Int, _ backing: Backing, in pool: SpillPool
+  ) {
+    unsafe self.start = start
+    self.byteCount = byteCount
+    (self.backing, self.pool) = (backing, pool)
+  }
+
+  deinit {
+    if let pool {
+      unsafe munmap(start, byteCount)
+      pool.release(byteCount, backing)
+    } else {
+      unsafe start.deallocate()
+    }
+  }
+}

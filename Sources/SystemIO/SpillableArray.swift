@@ -1,0 +1,149 @@
+/// An array of plain values whose memory comes from a `SpillPool`: for tables with a row for each entry
+/// of a tree.
+///
+/// A value, as `Array` is: a copy shares its memory until one of the two is changed.
+@safe
+public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
+  @usableFromInline var block: SpillBlock?
+  @usableFromInline let pool: SpillPool
+  @usableFromInline var rows = 0
+
+  /// Makes an empty array.
+  @inlinable
+  public init(in pool: SpillPool = .shared) { self.pool = pool }
+
+  /// Makes an array of equal values.
+  @inlinable
+  public init(repeating value: Element, count: Int, in pool: SpillPool = .shared) {
+    self.init(in: pool)
+    reserve(count)
+    for row in 0..<count { unsafe base[row] = value }
+    rows = count
+  }
+
+  /// Makes an array of a collection's elements.
+  @inlinable
+  public init(_ elements: some Collection<Element>, in pool: SpillPool = .shared) {
+    self.init(in: pool)
+    append(contentsOf: elements)
+  }
+
+  /// How many elements find room without new memory.
+  @usableFromInline var capacity: Int {
+    (block?.byteCount ?? 0) / MemoryLayout<Element>.stride
+  }
+
+  /// The first element; only where there is a block.
+  @usableFromInline var base: UnsafeMutablePointer<Element> {
+    unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
+  }
+
+  /// Moves the elements into a block of their own, with room for at least so many.
+  @usableFromInline
+  @inline(never)
+  mutating func move(toRoomFor wanted: Int) {
+    let larger = pool.allocate(Swift.max(wanted, 16) * MemoryLayout<Element>.stride)
+    if let block {
+      unsafe larger.start.copyMemory(
+        from: block.start, byteCount: rows * MemoryLayout<Element>.stride)
+    }
+    block = larger
+  }
+
+  /// Takes memory for so many elements at once.
+  @inlinable
+  public mutating func reserve(_ wanted: Int) {
+    if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
+  }
+
+  /// Makes this array the only one that uses its memory, with room for more elements.
+  @inlinable
+  mutating func makeRoom(for more: Int) {
+    if isKnownUniquelyReferenced(&block), rows + more <= capacity { return }
+    move(toRoomFor: rows + more <= capacity ? capacity : Swift.max(rows + more, 2 * capacity))
+  }
+
+  /// Appends an element.
+  @inlinable
+  public mutating func append(_ element: Element) {
+    makeRoom(for: 1)
+    unsafe base[rows] = element
+    rows += 1
+  }
+
+  /// Appends the elements of a collection.
+  @inlinable
+  public mutating func append(contentsOf elements: some Collection<Element>) {
+    let done: Void? = elements.withContiguousStorageIfAvailable { buffer in
+      append(unsafe buffer.span)
+    }
+    if done != nil { return }
+    makeRoom(for: elements.count)
+    for element in elements {
+      unsafe base[rows] = element
+      rows += 1
+    }
+  }
+
+  /// Appends the elements of a span.
+  @inlinable
+  public mutating func append(_ elements: Span<Element>) {
+    if elements.isEmpty { return }
+    makeRoom(for: elements.count)
+    unsafe elements.withUnsafeBufferPointer { source in
+      guard let first = source.baseAddress else { return }
+      unsafe (base + rows).update(from: first, count: source.count)
+    }
+    rows += elements.count
+  }
+
+  /// Removes the last elements.
+  @inlinable
+  public mutating func removeLast(_ count: Int) {
+    precondition(count >= 0 && count <= rows)
+    rows -= count
+  }
+
+  /// Calls `body` with all elements, which last for the call.
+  @inlinable
+  public func withSpan<Result, Failure: Error>(
+    _ body: (Span<Element>) throws(Failure) -> Result
+  ) throws(Failure) -> Result {
+    try withExtendedLifetime(block) { () throws(Failure) -> Result in
+      let start = unsafe block == nil ? nil : UnsafePointer(base)
+      return try unsafe body(UnsafeBufferPointer(start: start, count: rows).span)
+    }
+  }
+}
+
+extension SpillableArray: RandomAccessCollection, MutableCollection {
+  public typealias Indices = Range<Int>
+  public typealias SubSequence = Slice<SpillableArray>
+
+  @inlinable public var startIndex: Int { 0 }
+  @inlinable public var endIndex: Int { rows }
+  @inlinable public var count: Int { rows }
+
+  @inlinable
+  public subscript(index: Int) -> Element {
+    get {
+      precondition(index >= 0 && index < rows, "index out of range")
+      return unsafe base[index]
+    }
+    _modify {
+      precondition(index >= 0 && index < rows, "index out of range")
+      makeRoom(for: 0)
+      yield unsafe &base[index]
+    }
+  }
+
+  @inlinable
+  public func withContiguousStorageIfAvailable<Result>(
+    _ body: (UnsafeBufferPointer<Element>) throws -> Result
+  ) rethrows -> Result? {
+    try withExtendedLifetime(block) {
+      let start = unsafe block == nil ? nil : UnsafePointer(base)
+      return try unsafe body(UnsafeBufferPointer(start: start, count: rows))
+    }
+  }
+}

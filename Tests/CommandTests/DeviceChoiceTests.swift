@@ -1,0 +1,102 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// `--device NAME`: one of the devices that are there.
+@Suite struct DeviceChoiceTests {
+  private let cli: CommandLine
+  private static let udid = "11111111-2222-4333-8444-555555555555"
+
+  /// A folder with two devices, the second one called otherwise.
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    _ = try Folder.make(path: cli.folder.path("devices"))
+    _ = try cli.succeed("sample devices/first")
+    try cli.copy("devices/first", to: "devices/second")
+    try rename("devices/second", "Old iPhone", Self.udid)
+  }
+
+  private func rename(_ device: String, _ name: String, _ udid: String) throws {
+    let path = ByteString("\(device)/device.plist")
+    let text = String(decoding: try cli.folder.read(path), as: UTF8.self)
+    try cli.folder.write(
+      text.replacing("<string>Sample iPhone</string>", with: "<string>\(name)</string>")
+        .replacing(/<key>UDID<\/key>\s*<string>[^<]*</) { _ in "<key>UDID</key><string>\(udid)<" },
+      at: path)
+  }
+
+  private func root(_ words: [String]) throws -> String? {
+    let outcome = try cli.run(["apps", "--json"] + words)
+    #expect(outcome.code == 0, "\(words): \(outcome.errors)")
+    return try CommandLine.object(outcome.output)["root"] as? String
+  }
+
+  @Test(arguments: ["Old iPhone", "old iphone", "second", udid, "udid:\(udid)"])
+  func aDeviceIsChosenByItsName(_ name: String) throws {
+    let found = try root(["--root", "devices", "--device", name])
+    #expect(found == cli.folder.string + "/devices/second")
+  }
+
+  @Test func eachCommandThatTakesARootTakesAName() throws {
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("backup --root devices --device second --repo repo --quiet")
+    let snapshot = try #require(try cli.jsonLines("snapshots --json --repo repo").first)
+    #expect(snapshot["root"] as? String == cli.folder.string + "/devices/second")
+    #expect(snapshot["device"] as? String == "udid:\(Self.udid)")
+    for line in [
+      "classify notebook --summary", "explain notebook/Documents", "purge --query", "trash list",
+      "trash empty", "recover", "uninstall notebook --dry-run",
+    ] {
+      let outcome = try cli.run("\(line) --root devices --device second")
+      #expect(outcome.code == 0, "\(line): \(outcome.errors)")
+    }
+  }
+
+  @Test func anUnknownNameListsTheDevices() throws {
+    let outcome = try cli.run("apps --root devices --device iPad")
+    #expect(outcome.code == 1 && outcome.errors.contains("cannot find the device 'iPad'"))
+    for name in ["'Sample iPhone'", "'Old iPhone'", Self.udid] {
+      #expect(outcome.errors.contains(name), "\(outcome.errors)")
+    }
+  }
+
+  @Test func aNameOfTwoIsNotClear() throws {
+    try rename("devices/first", "Old iPhone", "99999999-2222-4333-8444-555555555555")
+    let outcome = try cli.run(["apps", "--root", "devices", "--device", "Old iPhone"])
+    #expect(outcome.code == 1 && outcome.errors.contains("several devices are called so"))
+    #expect(outcome.errors.contains(Self.udid) && outcome.errors.contains("99999999-2222"))
+    #expect(try root(["--root", "devices", "--device", Self.udid]) != nil)
+  }
+
+  @Test func aFolderOfDevicesSaysHowToChoose() throws {
+    let outcome = try cli.run("apps --root devices")
+    #expect(outcome.code == 1 && outcome.errors.contains("it is none, but holds some"))
+    #expect(outcome.errors.contains("choose one with '--device NAME': "), "\(outcome.errors)")
+    #expect(outcome.errors.contains("'Old iPhone' (\(Self.udid), coresimulator)"))
+  }
+
+  /// Without a root those of this user are meant, a Mac user's simulators among them.
+  @Test func aUsersOwnDevicesHaveNamesToo() throws {
+    try cli.folder.write("x", at: "home/.var/app/org.example.A/data/x")
+    try cli.folder.write("x", at: "home/snap/reader/7/x")
+    try Folder.open(path: cli.folder.path("home/snap/reader")).createLink("current", to: "7")
+    try cli.copy("devices/second", to: "home/Library/Developer/CoreSimulator/Devices/\(Self.udid)")
+    let home = cli.folder.string + "/home"
+    #expect(try root(["--device", "snap"]) == home + "/snap")
+    #expect(try root(["--device", home + "/.var/app"]) == home + "/.var/app")
+    #expect(
+      try root(["--device", "Old iPhone"])
+        == home + "/Library/Developer/CoreSimulator/Devices/\(Self.udid)")
+    let outcome = try cli.run("apps --device nobody")
+    #expect(outcome.code == 1 && outcome.errors.contains("'\(home)/snap' (snap)"), "\(outcome)")
+    // What changes an app never takes the one that is there by default, but the one that is named.
+    #expect(try cli.run("uninstall reader --dry-run").code == 2)
+    #expect(try cli.succeed("uninstall reader --device snap --dry-run").contains("snap remove"))
+  }
+
+  @Test func whoHasNoDeviceIsToldSo() throws {
+    let outcome = try cli.run("apps --device iPad")
+    #expect(outcome.code == 1 && outcome.errors.contains("there is no device to work on"))
+  }
+}

@@ -1,0 +1,66 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// The host's copies of the index, of which the disk takes something away while a command reads
+/// them: by another program that cuts them short, as a bad sector would.
+@Suite struct LostCopyTests {
+  /// Folders of so many files that a list of them is far more than a pipe and the program hold.
+  private static let (folders, files) = (300, 20)
+
+  private let cli: CommandLine
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    let name = String(repeating: "n", count: 150)
+    for folder in 0..<Self.folders {
+      for file in 0..<Self.files {
+        try cli.folder.write([], at: ByteString("tree/\(folder)/\(name)-\(file)"))
+      }
+    }
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    // The copies are made, and known to be whole.
+    _ = try cli.succeed("ls latest --recursive --repo repo")
+  }
+
+  /// The pipe for the output is full and nobody reads it, so that the command cannot come to its
+  /// end. As soon as it has mapped a copy, all copies are cut short; then the pipe is read.
+  private func listing(_ options: String) throws -> Program.Outcome {
+    let text = """
+      mkfifo out
+      exec 3<>out
+      dd if=/dev/zero of=out bs=4096 oflag=nonblock status=none 2> /dev/null
+      "$0" ls latest --recursive --repo repo \(options) > out & P=$!
+      until grep -qs '[.]index$' /proc/$P/maps; do kill -0 $P || break; sleep 0.01; done
+      find home/.cache/sandboxctl -name '*.index' -exec truncate -s 0 {} +
+      cat <&3 > /dev/null & C=$!
+      wait $P; CODE=$?
+      kill $C
+      exit $CODE
+      """
+    return try cli.run([], under: ["bash", "-c", text])
+  }
+
+  @Test(arguments: ["", "--long"]) func aCopyThatIsCutShortEndsTheCommandWithAMessage(
+    _ options: String
+  ) throws {
+    let outcome = try listing(options)
+    #expect(outcome.code == 1, "\(outcome.errors)")
+    let cache = cli.folder.string + "/home/.cache/sandboxctl"
+    #expect(
+      outcome.errors
+        == """
+        sandboxctl: error: cannot read the copies of the index in '\(cache)': the disk does not \
+        give them
+        sandboxctl: hint: check that disk, and remove that folder, which is made anew; the \
+        repository is as it was
+
+        """)
+    // It is as it was, and the copies are made again.
+    let lines = try cli.succeed("ls latest --recursive --repo repo").split(separator: "\n")
+    #expect(lines.count > Self.folders * Self.files)
+    _ = try cli.succeed("check --read-data --repo repo")
+  }
+}

@@ -1,0 +1,97 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// A plain folder whose own directory is gone comes back in place.
+@Suite struct MissingRootTests {
+  private let cli: CommandLine
+  private let before: [ByteString: TreeRecord]
+  private let own: FileStatus
+
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    try cli.folder.write("text", at: "above/tree/file")
+    try cli.folder.write("more", at: "above/tree/folder/inner")
+    let tree = try Folder.open(path: cli.folder.path("above/tree"))
+    try tree.attributes.set("user.note", to: [1, 2])
+    try tree.setPermissions(0o751)
+    if Host.userID == 0 { try tree.setOwner(user: 1234, group: 4321) }
+    try tree.setModified(Timestamp(seconds: 1_000_000_000))
+    before = try TreeRecord.all(in: cli.folder, "above")
+    own = try tree.status()
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("backup --layout folder --root above/tree --repo repo --quiet")
+    try cli.folder.folder.folder("above").removeTree("tree")
+  }
+
+  /// What is below the directory above, but for what the program keeps beside.
+  private func records() throws -> [ByteString: TreeRecord] {
+    try TreeRecord.all(in: cli.folder, "above").filter {
+      !$0.key.components.contains(".sandboxctl")
+    }
+  }
+
+  @Test func itIsMadeAgainWithAllThatTheSnapshotHasOfIt() throws {
+    let output = try cli.succeed("restore latest --in-place --repo repo")
+    #expect(output.contains("restored"), "\(output)")
+    let found = try records()
+    let different = Set(before.keys).union(found.keys).filter { before[$0] != found[$0] }
+    #expect(different.isEmpty, "\(different)")
+    // There was nothing to save, so no snapshot of it was made.
+    #expect(try cli.snapshots().count == 1)
+    _ = try cli.succeed("backup --layout folder --root above/tree --repo repo --quiet")
+  }
+
+  @Test func aPartOfItComesBackIntoItToo() throws {
+    let path = cli.folder.string + "/above/tree/folder"
+    _ = try cli.succeed("restore \(path) --in-place --repo repo")
+    let found = try records()
+    #expect(Set(found.keys) == ["tree", "tree/folder", "tree/folder/inner"])
+    #expect(found["tree/folder/inner"] == before["tree/folder/inner"])
+    let status = try Folder.open(path: cli.folder.path("above/tree")).status()
+    #expect(status.permissions == 0o751 && status.user == own.user && status.group == own.group)
+    #expect(status.modified == own.modified)
+  }
+
+  @Test func aDryRunMakesNothing() throws {
+    let text = try cli.succeed("restore latest --in-place --dry-run --repo repo")
+    #expect(text.contains("make  folders/tree -> \(cli.folder.string)/above/tree"), "\(text)")
+    #expect(text.contains("would restore 8 B in 2 files"), "\(text)")
+    #expect(try cli.names(in: "above").isEmpty)
+  }
+
+  @Test func withoutTheDirectoryAboveNothingIsMade() throws {
+    try cli.folder.folder.removeFolder("above")
+    for dry in ["", " --dry-run"] {
+      let outcome = try cli.run("restore latest --in-place --repo repo\(dry)")
+      #expect(outcome.code == 1, "\(outcome.errors)")
+      #expect(outcome.errors.contains("the directory that it was in is not there, either"))
+      #expect(outcome.errors.contains("'--to DIR'"))
+    }
+    #expect(try !cli.isThere("above"))
+  }
+
+  /// Root would else write where the user who made the link cannot.
+  @Test func noLinkOnTheWayIsFollowed() throws {
+    try cli.folder.folder.removeFolder("above")
+    _ = try Folder.make(path: cli.folder.path("elsewhere"))
+    try cli.folder.folder.createLink("above", to: "elsewhere")
+    let outcome = try cli.run("restore latest --in-place --repo repo")
+    #expect(outcome.code == 1 && outcome.errors.contains("a symbolic link is on the way"))
+    #expect(try cli.names(in: "elsewhere").isEmpty)
+  }
+
+  @Test func whatIsRefusedLeavesNoDirectory() throws {
+    let outcome = try cli.run("restore latest:folders/tree/none --in-place --repo repo")
+    #expect(outcome.code == 1, "\(outcome.errors)")
+    #expect(try cli.names(in: "above").isEmpty)
+  }
+
+  @Test func somethingElseInItsPlaceIsNoDirectoryThatIsGone() throws {
+    try cli.folder.write("a file", at: "above/tree")
+    let outcome = try cli.run("restore latest --in-place --repo repo")
+    #expect(outcome.code == 1 && outcome.errors.contains("not a folder"), "\(outcome.errors)")
+    #expect(try cli.folder.read("above/tree") == Array("a file".utf8))
+  }
+}

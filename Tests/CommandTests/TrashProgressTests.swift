@@ -1,0 +1,98 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// How far `trash empty` and the look before a purge are.
+@Suite(.serialized, .enabled(if: Strace.isPermitted)) struct TrashProgressTests {
+  private let cli: CommandLine
+  private static let count = 40
+
+  /// A folder to which a restore brought back its files: those that gave way are in the trash.
+  init() throws {
+    cli = try CommandLine(inMemory: true)
+    for number in 0..<Self.count { try cli.folder.write("old", at: Self.path(number)) }
+    _ = try cli.succeed("init repo --plain --no-default")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
+    for number in 0..<Self.count {
+      try cli.folder.write("new!", at: Self.path(number))
+    }
+    _ = try cli.succeed("restore latest --in-place --repo repo --no-snapshot --quiet --force")
+  }
+
+  private static func path(_ number: Int) -> ByteString {
+    ByteString("tree/\(number % 4)/\(number)")
+  }
+
+  private static let line = "trash empty --layout folder --root tree"
+
+  /// Each call of a kind takes a while: there is something to draw on any machine.
+  private func slow(_ calls: String, milliseconds: Int) -> String {
+    "strace -f -o trace -e trace=\(calls) -e inject=\(calls):delay_enter=\(milliseconds * 1000)"
+  }
+
+  private func terminal(_ line: String, slow calls: String, milliseconds: Int) throws -> String {
+    let text =
+      "stty cols 100 -onlcr; \(slow(calls, milliseconds: milliseconds)) $PROGRAM \(line)"
+    let outcome = try cli.run(
+      [], under: ["bash", "-c", "PROGRAM=$0 script -qec '\(text)' /dev/null"],
+      environment: ["TERM": "xterm"])
+    #expect(outcome.code == 0, "\(outcome.output)")
+    return outcome.output
+  }
+
+  @Test func emptyingIsShownOnATerminal() throws {
+    let output = try terminal(Self.line, slow: "unlinkat", milliseconds: 50)
+    let drawn = SignalTests.drawn(output)
+    #expect(drawn.contains { $0.contains(" of \(Self.count) files, ") }, "\(drawn)")
+    #expect(
+      output.hasSuffix("deleted 160 B in \(Self.count) files, 6 folders of 1 operation\n"),
+      "\(output)")
+    #expect(
+      try SignalTests.drawn(terminal(Self.line + " --quiet", slow: "unlinkat", milliseconds: 1))
+        .isEmpty)
+  }
+
+  @Test func withoutATerminalNothingIsDrawn() throws {
+    let outcome = try cli.run(Self.line)
+    #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
+    #expect(outcome.output == "deleted 160 B in \(Self.count) files, 6 folders of 1 operation\n")
+  }
+
+  @Test func asJSONEachSecondIsALine() throws {
+    let wrapper = slow("unlinkat", milliseconds: 80).split(separator: " ").map(String.init)
+    let outcome = try cli.run(Self.line + " --json --verbose", under: wrapper)
+    let lines = try outcome.output.split(separator: "\n").map { try CommandLine.object($0) }
+    let events = lines.filter { $0["event"] as? String == "progress" }
+    #expect(events.contains { $0["files_to_do"] as? Int == Self.count }, "\(outcome.output)")
+    #expect((lines.last?["freed"] as? [String: Any])?["files"] as? Int == Self.count)
+  }
+
+  /// What is left is known as before: the note of the operation goes last.
+  @Test func aSignalEndsItAndTheRestIsKnown() throws {
+    let text = """
+      \(slow("unlinkat", milliseconds: 100)) env --default-signal=INT "$0" \(Self.line) & S=$!
+      until grep -qs unlinkat trace || ! kill -0 $S; do sleep 0.01; done
+      kill -INT $(pgrep -P $S)
+      wait $S
+      """
+    let outcome = try cli.run([], under: ["bash", "-c", text])
+    #expect(outcome.code == 130, "\(outcome.output) \(outcome.errors)")
+    let items = try cli.jsonLines("trash list --layout folder --root tree --json")
+    #expect(items.map { $0["operation"] as? String } == ["restore"])
+    let left = try #require((items.first?["holds"] as? [String: Any])?["files"] as? Int)
+    #expect(0 < left && left < Self.count, "\(left)")
+    #expect(try cli.succeed(Self.line).contains("\(left) file"))
+  }
+
+  @Test func theLookBeforeAPurgeIsShown() throws {
+    _ = try cli.succeed("sample device")
+    let line = "purge --root device --level critical --dry-run"
+    let output = try terminal(line, slow: "getdents64", milliseconds: 20)
+    let drawn = SignalTests.drawn(output)
+    #expect(drawn.contains { $0.contains(/^[0-9]+ folders/) }, "\(drawn)")
+    #expect(output.contains("would free"), "\(output)")
+    let outcome = try cli.run(line)
+    #expect(outcome.code == 0 && !outcome.errors.contains("folders"), "\(outcome.errors)")
+  }
+}

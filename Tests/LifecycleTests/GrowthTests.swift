@@ -1,0 +1,185 @@
+import ArchiveStore
+import Codecs
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What is done for each of many entries, packs or exclusions takes n log n steps in all, so that a
+/// device of a hundred thousand files is planned in seconds. Processor time tells (`Growth`).
+@Suite(.spreadScans) struct GrowthTests {
+  private let rig: Rig
+
+  init() throws { rig = try Rig(inMemory: true) }
+
+  // MARK: - Sets of paths
+
+  @Test func askingASetOfPathsForEachOfThem() throws {
+    let growth = try Growth { count in
+      let paths = (0..<count).map { ByteString("a/\($0 &* 7919 % count)/b") }
+      return {
+        let set = PathSet(paths)
+        for path in paths { expect(set.isAbout(path.parent) && set.covers(path)) }
+        expect(!set.isAbout("a/x/b"))
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  /// A snapshot with as many containers from which files were excluded as there are deletions.
+  @Test func askingForEachDeletionWhetherItWasExcluded() throws {
+    try rig.folder.write("text", at: "tree/file")
+    let stored = try #require(try rig.backup().snapshot)
+    let growth = try Growth { count in
+      let paths = (0..<count).map { ByteString("apps/\($0 &* 7919 % count)/data") }
+      let plan = Self.plan(stored, excludingFilesIn: paths)
+      return {
+        let (nameless, spared) = (NamelessFiles(plan), SparedPaths(plan.snapshot.snapshot))
+        for path in paths {
+          let file = path.appending("Documents/file")
+          expect(nameless.reasonToSpare(file) != nil && spared.reasonToSpare(file) == nil)
+        }
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  private static func plan(
+    _ stored: StoredSnapshot, excludingFilesIn paths: [ByteString]
+  ) -> RestorePlan {
+    var snapshot = stored.snapshot
+    snapshot.device.containers = paths.map { ContainerRecord(path: $0, realPath: $0) }
+    snapshot.unreadable = paths.map { PathNote(path: $0.appending("Documents/x"), note: "") }
+    snapshot.leftOut = paths.map { LeftOut(path: $0, rule: "rule", files: 1, bytes: 1) }
+    return RestorePlan(
+      StoredSnapshot(id: stored.id, snapshot: snapshot), RestoreRequest(path: "", target: "/"),
+      RestorePlace(folder: "/", name: nil, shownDepth: 0))
+  }
+
+  // MARK: - Updates and rollbacks
+
+  /// Databases and their logs in one directory: of each second pair one of the two is to be kept.
+  @Test func decidingOnEachDatabaseAndLogOfAnUpdate() throws {
+    var (user, cache) = (Verdict.silent(.userData), Verdict.silent(.cache))
+    (user.update, cache.update) = (.preserve, .discard)
+    let verdicts = [user, cache, cache, cache]
+    let growth = try Growth { count in
+      let scan = try ContainerScan.wide(count) { number in
+        "\(number / 2 &* 7919 % count).db\(number % 2 == 0 ? "" : "-wal")"
+      } verdict: {
+        verdicts[$0 % 4]
+      }
+      return {
+        let fates = ContainerFates(scan, isStrict: true)
+        // The log of a database that is kept stays, too.
+        expect(fates.drops.count == count / 2)
+        expect(fates.paths.count == count)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  /// All of a directory has come since the update, and goes with the rollback.
+  @Test func findingWhatARollbackDeletes() throws {
+    let device = try rig.scan()
+    let identifier = try #require(BundleIdentifier("org.example.one"))
+    let planner = AppChangePlanner(device, AppChangeRequest(.rollback, of: identifier))
+    let growth = try Growth { count in
+      let scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
+      let paths = Set(scan.entries.indices.dropFirst().map { scan.path($0) })
+      return {
+        expect(planner.newer(in: scan, [], paths).count == count)
+        let fates = ContainerFates(keeping: scan, replacing: [], dropping: paths)
+        expect(fates.drops.count == count)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  // MARK: - Packs
+
+  /// As many containers of one run as the repository has packs.
+  @Test func askingForEachContainerWhetherItsPacksAreThere() throws {
+    let growth = try Growth(counts: [1000, 10_000, 100_000]) { count in
+      let state = try StateRig()
+      let packs = Set((0..<count).map { Blake2b.hash(Array("\($0)".utf8)) })
+      try state.open().finish(
+        [try StateRig.container("folders/tree", nil)], snapshot: StateRig.snapshot, packs: packs,
+        keepingOthers: true)
+      let opened = try state.open()
+      let container = try #require(opened.containers.first)
+      return {
+        let listed = ListedPacks(packs)
+        for _ in 0..<count { expect(opened.arePacksThere(listed, for: container)) }
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  // MARK: - Restores
+
+  /// Whether what is there would be in no backup once it is replaced is asked for each changed file.
+  @Test func askingForEachReplacedFileWhetherItMustStay() throws {
+    try rig.folder.write("text", at: "tree/file")
+    let stored = try #require(try rig.backup().snapshot)
+    let reader = try rig.repository.beginReading()
+    let policy = try Rig.policy(.folder)
+    let growth = try Growth { count in
+      var scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
+      scan.entries[count / 2].fate = .leftOut
+      var request = RestoreRequest(path: "folders/tree", target: rig.folder.path("tree"))
+      request.rules = RestoreRules(policy: policy, kind: .folder)
+      request.rules?.present = scan
+      let place = RestorePlace(folder: rig.folder.path("tree"), name: nil, shownDepth: 0)
+      let plan = RestorePlan(stored, request, place)
+      let names = scan.entries.indices.dropFirst().map { scan.name($0) }
+      return {
+        var planner = try RestorePlanner(plan, reader)
+        planner.beginRoot()
+        expect(names.count { planner.mustStay($0) } == 1)
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  /// A whole plan: all files of a directory have changed since the backup, and as many have come.
+  @Test func planningARestoreOfADirectoryOfChangedFiles() throws {
+    let growth = try Growth(counts: [250, 2000]) { count in
+      let rig = try Rig(inMemory: true)
+      for number in 0..<count { try rig.folder.write("a", at: Self.file(number)) }
+      let stored = try #require(try rig.backup().snapshot)
+      for number in 0..<(2 * count) { try rig.folder.write("changed", at: Self.file(number)) }
+      let reader = try rig.repository.beginReading()
+      let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
+      var request = DeviceRestoreRequest(device, isInPlace: true, policy: try Rig.policy(.folder))
+      (request.overwrite, request.deletes) = (.always, true)
+      return { [request] in
+        let plan = try DeviceRestorePlan.make(stored, request, from: reader)
+        let part = try #require(plan.parts.first?.plan)
+        expect(part.replacedPaths.count >= count && part.deletedPaths.count == count)
+        withExtendedLifetime(rig) {}
+      }
+    }
+    #expect(growth.isNLogN, "\(growth)")
+  }
+
+  private static func file(_ number: Int) -> ByteString { ByteString("tree/directory/\(number)") }
+}
+
+extension RestorePlanner {
+  /// Begins with the target's own directory.
+  fileprivate mutating func beginRoot() {
+    let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
+    let root = plan.tree.append(
+      TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
+    folders.append(OpenFolder(number: root, pathLength: 0, frame: RestoreFrame(), isWay: false))
+  }
+}
+
+/// Checks something many times: an `#expect` each would cost more than what is measured.
+private func expect(_ holds: Bool, _ location: SourceLocation = #_sourceLocation) {
+  if !holds { Issue.record("it does not hold", sourceLocation: location) }
+}

@@ -1,0 +1,95 @@
+import TestSupport
+import Testing
+
+@testable import SystemIO
+
+@Suite struct SpillableArrayTests {
+  /// A pool of which nothing stays in memory, with its file in a scratch directory.
+  private func spilling(_ scratch: borrowing TemporaryFolder) -> SpillPool {
+    SpillPool(budget: 0, directories: [scratch.path("")])
+  }
+
+  private struct Row: BitwiseCopyable, Equatable {
+    var number: Int
+    var flag: Bool
+  }
+
+  @Test(arguments: [0, 1 << 40]) func growsAsAnArrayDoes(budget: Int) throws {
+    let scratch = try TemporaryFolder("spill")
+    let pool = SpillPool(budget: budget, directories: [scratch.path("")])
+    var rows = SpillableArray<Row>(in: pool)
+    for number in 0..<100_000 { rows.append(Row(number: number, flag: number % 3 == 0)) }
+    #expect(rows.count == 100_000)
+    #expect((pool.spilledBytes > 0) == (budget == 0))
+    for number in stride(from: 0, to: 100_000, by: 7) { rows[number].flag = true }
+    #expect(
+      rows.enumerated().allSatisfy { $1.number == $0 && $1.flag == ($0 % 3 == 0 || $0 % 7 == 0) })
+    #expect(rows[99_990...].map(\.number) == Array(99_990..<100_000))
+  }
+
+  @Test func aCopyIsIndependent() throws {
+    let scratch = try TemporaryFolder("spill")
+    var first = SpillableArray(repeating: 1, count: 50_000, in: spilling(scratch))
+    let second = first
+    first[17] = 2
+    first.append(3)
+    #expect(second[17] == 1 && second.count == 50_000)
+    #expect(first[17] == 2 && first.last == 3)
+  }
+
+  @Test func takesCollectionsAndSpans() throws {
+    let scratch = try TemporaryFolder("spill")
+    var bytes = SpillableArray<UInt8>(in: spilling(scratch))
+    bytes.append(contentsOf: [1, 2, 3])
+    bytes.append(contentsOf: (4...6).lazy.map { UInt8($0) })
+    bytes.append([UInt8](repeating: 7, count: 200_000).span)
+    bytes.append([UInt8]().span)
+    #expect(Array(bytes[..<8]) == [1, 2, 3, 4, 5, 6, 7, 7] && bytes.count == 200_006)
+    bytes.removeLast(200_000)
+    #expect(bytes.withSpan { $0.count } == 6)
+    #expect(SpillableArray<UInt8>().withSpan { $0.count } == 0)
+  }
+
+  /// What is given back is used again: a table that grows does not fill the disk with its old forms.
+  @Test func usesTheFileAgain() throws {
+    let scratch = try TemporaryFolder("spill")
+    let pool = spilling(scratch)
+    for _ in 0..<50 {
+      let rows = SpillableArray(repeating: UInt64(7), count: 100_000, in: pool)
+      #expect(rows.last == 7)
+      #expect(pool.fileSize < 2 << 20)
+    }
+    #expect(pool.spilledBytes == 0)
+  }
+
+  @Test func staysInMemoryWithoutAPlaceForTheFile() throws {
+    let pool = SpillPool(budget: 0, directories: ["/proc/self/fd/none"])
+    let rows = SpillableArray(repeating: UInt64(9), count: 100_000, in: pool)
+    #expect(rows.allSatisfy { $0 == 9 } && pool.spilledBytes == 0)
+  }
+
+  /// The file has no name, and nobody else can open it.
+  @Test func leavesNoFile() throws {
+    let scratch = try TemporaryFolder("spill")
+    let rows = SpillableArray(repeating: UInt64(9), count: 100_000, in: spilling(scratch))
+    #expect(try scratch.folder.names().isEmpty && rows.count == 100_000)
+  }
+
+  /// Threads read while others make and drop tables of the same pool.
+  @Test func poolServesThreads() throws {
+    let scratch = try TemporaryFolder("spill")
+    let pool = spilling(scratch)
+    let shared = SpillableArray(repeating: UInt64(5), count: 100_000, in: pool)
+    let workers = try Workers(count: 4, capacity: 64, name: "spill")
+    let wrong = Counter()
+    for number in 0..<64 {
+      workers.submit {
+        var own = SpillableArray<UInt64>(in: pool)
+        for value in 0..<20_000 { own.append(UInt64(value + number)) }
+        if own.last != UInt64(19_999 + number) || !shared.allSatisfy({ $0 == 5 }) { wrong.add() }
+      }
+    }
+    workers.finish()
+    #expect(wrong.value == 0)
+  }
+}

@@ -1,0 +1,126 @@
+#!/usr/bin/env python3
+"""Measures time and anonymous memory of the main commands by the number of entries.
+
+usage: scale_memory.py PROGRAM [ENTRIES…]
+
+For each number (100000 1000000 3000000) a directory is made: nine tenths of the files in directories of
+100, a tenth in one directory (`--flat 1`: all). The commands that read or write every entry run on it, and a Markdown
+table is printed: seconds, and the most anonymous memory (RssAnon) in MB, for each size. `--limit MB`
+fails when a command takes more at the largest size. The files are made in the directory for temporary
+files; the largest form needs 40 GB and some minutes to be made.
+"""
+
+import argparse
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+from scale import Scale
+
+SUITE = (
+    ("first backup", "backup --root {tree} --layout folder --quiet"),
+    ("unchanged backup", "backup --root {tree} --layout folder --quiet"),
+    ("backup after changes", "backup --root {tree} --layout folder --quiet"),
+    ("classify", "classify --root {tree} --layout folder --json"),
+    ("purge --query", "purge --root {tree} --layout folder --query"),
+    ("ls --recursive", "ls latest --recursive"),
+    ("find", "find file-0000001 --snapshot latest"),
+    ("diff", "diff latest~1 latest"),
+    ("stats", "stats latest"),
+    ("check", "check --quiet"),
+    ("check --read-data", "check --read-data --quiet"),
+    ("restore --in-place --dry-run", "restore latest --in-place --overwrite always --dry-run"),
+    ("restore --to", "restore latest --to {back} --quiet"),
+    ("restore --in-place", "restore latest --in-place --overwrite always --quiet"),
+)
+
+
+def make_tree(root, entries, share):
+    flat = root / "flat"
+    flat.mkdir(parents=True)
+    in_flat = int(entries * share)
+    for number in range(in_flat):
+        write(flat / f"file-{number:07}", number)
+    for first in range(in_flat, entries, 100):
+        place = root / f"group-{first // 10000}" / f"directory-{first:08}"
+        place.mkdir(parents=True)
+        for number in range(first, min(entries, first + 100)):
+            write(place / f"file-{number:07}", number)
+
+
+def write(path, number):
+    with open(path, "wb", buffering=0) as file:
+        file.write(b"%d\n" % number)
+
+
+def change(root):
+    """A hundredth of the flat directory is changed, and one file is new."""
+    for path in sorted((root / "flat").iterdir())[::100]:
+        path.write_bytes(b"changed since\n")
+    (root / "flat/new").write_bytes(b"new\n")
+
+
+def measure(program, entries, only, share):
+    directory = pathlib.Path(tempfile.mkdtemp(prefix="sandboxctl-memory-")).resolve()
+    names = {"tree": directory / "tree", "back": directory / "back"}
+    environment = {"HOME": str(directory), "PATH": "/usr/bin:/bin", "TZ": "UTC",
+                   "SANDBOXCTL_REPOSITORY": str(directory / "repo")}
+    try:
+        make_tree(names["tree"], entries, share)
+        subprocess.run([program, "init", str(directory / "repo"), "--plain"], check=True,
+                       env=environment, stdout=subprocess.DEVNULL)
+        for step, words in SUITE:
+            if step == "backup after changes":
+                change(names["tree"])
+            if only and step not in only:
+                continue
+            yield step, run(program, words.format(**names).split(), directory, environment)
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def run(program, words, directory, environment):
+    """Seconds and bytes of anonymous memory."""
+    with open(directory / "errors", "wb") as errors:
+        begun = time.monotonic()
+        process = subprocess.Popen([program, *words], env=environment, stdout=subprocess.DEVNULL,
+                                   stderr=errors, stdin=subprocess.DEVNULL)
+        memory = Scale.watch(process)
+    if process.returncode != 0:
+        sys.exit(f"scale_memory: error: {' '.join(words)}: status {process.returncode}\n"
+                 + (directory / "errors").read_text(errors="replace")[-2000:])
+    return time.monotonic() - begun, memory
+
+
+def main():
+    parser = argparse.ArgumentParser(usage="scale_memory.py PROGRAM [ENTRIES…] [--limit MB]")
+    parser.add_argument("program")
+    parser.add_argument("entries", nargs="*", type=int, default=[100_000, 1_000_000, 3_000_000])
+    parser.add_argument("--limit", type=float, help="MB of anonymous memory that are allowed")
+    parser.add_argument("--flat", type=float, default=0.1, help="share of files in one directory")
+    parser.add_argument("--only", action="append", help="a step; others are not run")
+    options = parser.parse_args()
+    program, found = str(pathlib.Path(options.program).resolve()), {}
+    for entries in options.entries:
+        for step, row in measure(program, entries, options.only, options.flat):
+            found.setdefault(step, []).append(row)
+            print(f"{entries:>9} {step:30} {row[0]:8.2f} s {row[1] / 1e6:6.0f} MB",
+                  file=sys.stderr, flush=True)
+    sizes = [f"{entries:,}" for entries in options.entries]
+    print("| | " + " | ".join(f"{size}: s | MB" for size in sizes) + " |")
+    print("| --- |" + " ---: | ---: |" * len(sizes))
+    for step, rows in found.items():
+        print(f"| {step} | " + " | ".join(f"{row[0]:.2f} | {row[1] / 1e6:.0f}" for row in rows)
+              + " |")
+    if options.limit:
+        over = [step for step, rows in found.items() if rows[-1][1] > options.limit * 1e6]
+        if over:
+            sys.exit(f"scale_memory: error: more than {options.limit:g} MB: {', '.join(over)}")
+
+
+if __name__ == "__main__":
+    main()
