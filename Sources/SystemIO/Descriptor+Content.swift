@@ -214,7 +214,7 @@ extension Descriptor {
   /// holes (openzfs/zfs#15526): there everything is read.
   private func areHolesTold() throws(SystemError) -> Bool {
     if Faults.areArmed, let magic = Faults.fileSystem() { return cl_tells_holes_of(magic) != 0 }
-    return try SystemError.check(.seek, name) { cl_tells_holes(raw) } != 0
+    return try SystemError.check(.space, name) { cl_tells_holes(raw) } != 0
   }
 
   /// Where the next data or hole begins, `end` when there is none, nil where it cannot be asked.

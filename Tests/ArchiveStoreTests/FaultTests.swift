@@ -37,7 +37,9 @@ import Testing
     #expect(folders.count == 6)
     #expect(
       try beginning(repository, storage) == before
-        + indexes.map { "load \(RepositoryLayout.index($0))" } + ["list packs"]
+        + indexes.flatMap { id in
+          ["status", "load"].map { "\($0) \(RepositoryLayout.index(id))" }
+        } + ["list packs"]
         + Set(folders).sorted().map { "objects \($0)" } + ["list snapshots"])
   }
 

@@ -101,6 +101,27 @@ import Testing
     #expect(error?.code == .damaged)
   }
 
+  /// A large object is read in pieces: it is the same, and one that is damaged is refused all the same.
+  @Test(arguments: [1000, 1 << 20, 4 << 20]) func isReadInPieces(length: Int) throws {
+    let storage = MemoryStorage()
+    let bytes = Self.builder(blobs: 2000).encode()
+    let id = Blake2b.hash(bytes)
+    func put(_ bytes: [UInt8]) throws {
+      let writer = try storage.startObject(in: RepositoryLayout.index(id).folder)
+      try writer.append(bytes)
+      try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: false)
+    }
+    try put(bytes)
+    let object = try IndexObject.load(id, from: storage, by: length)
+    #expect(
+      object.bytes.withBytes { read in (0..<read.byteCount).map { read.byte(at: $0) } } == bytes)
+    #expect(object.find(BlobID(kind: .data, digest: Self.digest(1999)))?.offset == 19_990)
+    try put(bytes.dropLast() + [bytes[bytes.count - 1] ^ 1])
+    #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .damaged)
+    try storage.remove(RepositoryLayout.index(id))
+    #expect(storeError { try IndexObject.load(id, from: storage, by: length) }?.code == .missing)
+  }
+
   /// Any byte of the structure may be changed by someone who can make the id anew.
   @Test func everyFlippedByteIsRefusedOrHarmless() throws {
     let bytes = Self.builder(blobs: 20).encode()

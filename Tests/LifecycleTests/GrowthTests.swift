@@ -121,7 +121,7 @@ import Testing
 
   // MARK: - Restores
 
-  /// Whether what is there would be in no backup once it is replaced is asked for each changed file.
+  /// For each changed file it is asked whether it would be in no backup once it is replaced.
   @Test func askingForEachReplacedFileWhetherItMustStay() throws {
     try rig.folder.write("text", at: "tree/file")
     let stored = try #require(try rig.backup().snapshot)

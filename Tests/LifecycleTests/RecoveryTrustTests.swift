@@ -205,7 +205,8 @@ import Testing
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 0), subjects: [], containers: ["folders/a"])
     record.roots = [JournalRecord.Root(path: "/a", inode: 1)]
-    record.steps = JournalSteps((0..<3).map { JournalStep(path: ByteString("file \($0)"), kept: 0) })
+    record.steps = JournalSteps(
+      (0..<3).map { JournalStep(path: ByteString("file \($0)"), kept: 0) })
     let bytes = record.bytes
     #expect(JournalRecord(reading: bytes) == record)
     for end in 0..<(bytes.count - 1) {

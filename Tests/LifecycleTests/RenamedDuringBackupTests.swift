@@ -126,8 +126,8 @@ import Testing
       ByteString(number == 0 ? "project" : "project-\(number)")
     }
 
-    /// The present time. The thread of the run asks for it when a round has been scanned; the threads
-    /// that read ask, too.
+    /// The present time. The thread of the run asks for it when a round has been scanned; the
+    /// threads that read ask, too.
     func now() -> Timestamp {
       let time = Timestamp(seconds: Host.now().seconds + 3600)
       guard pthread_equal(thread, pthread_self()) != 0 else { return time }

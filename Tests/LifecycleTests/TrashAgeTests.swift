@@ -124,8 +124,8 @@ import Testing
     #expect(try rig.text(ByteString("victim/\(id)/file")) == "precious")
   }
 
-  /// The same of what goes without being asked for after a day: whole with the operation's things, and
-  /// in part where other apps have things there.
+  /// The same of what goes without being asked for after a day: whole with the operation's things,
+  /// and in part where other apps have things there.
   @Test(arguments: [[], ["apps/other"]] as [[ByteString]])
   func theAutomaticRemovalFollowsNoLinkInTheWayOfATrash(_ others: [ByteString]) throws {
     let rig = try Rig(inMemory: true)

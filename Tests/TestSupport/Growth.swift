@@ -27,8 +27,8 @@ public struct Growth: CustomStringConvertible {
     return least
   }
 
-  /// Whether no step took more than three times what n log n makes of the one before: ten times as many
-  /// elements take the square two to three times that.
+  /// Whether no step took more than three times what n log n makes of the one before: ten times as
+  /// many elements take the square two to three times that.
   public var isNLogN: Bool {
     zip(times, times.dropFirst()).allSatisfy { few, many in
       many.seconds < 3 * few.seconds * Self.steps(many.count) / Self.steps(few.count)

@@ -24,12 +24,19 @@ struct IndexObject: Sendable {
     try self.init(id: id, SpillableArray(bytes), digest: Blake2b.hash(bytes))
   }
 
-  /// Reads an index object piece by piece, and opens it as `init(id:bytes:)` does.
-  static func load(_ id: Digest, from storage: any Storage) throws(StoreError) -> IndexObject {
+  /// Reads an index object, a large one piece by piece, and opens it as `init(id:bytes:)` does.
+  ///
+  /// - Parameter pieceLength: bytes that are read at a time.
+  static func load(
+    _ id: Digest, from storage: any Storage, by pieceLength: Int = 4 << 20
+  ) throws(StoreError) -> IndexObject {
     let path = RepositoryLayout.index(id)
     guard let size = try storage.status(path)?.size else { throw .missing("\(path)") }
     guard size <= UInt64(FormatLimit.index) else {
       throw .damaged("\(path)", "it has \(size) bytes, more than an index object can have")
+    }
+    if size <= UInt64(pieceLength) {
+      return try IndexObject(id: id, bytes: try storage.load(path, limit: FormatLimit.index))
     }
     var bytes = SpillableArray<UInt8>()
     var hash = Blake2b()
@@ -43,8 +50,6 @@ struct IndexObject: Sendable {
     }
     return try IndexObject(id: id, bytes, digest: hash.finish())
   }
-
-  private static let pieceLength = 4 << 20
 
   private init(
     id: Digest, _ bytes: SpillableArray<UInt8>, digest: Digest

@@ -65,6 +65,7 @@ struct PackRescue: Sendable {
     guard !builder.packs.isEmpty else { return }
     let bytes = builder.encode()
     builder = IndexBuilder()
-    objects.append(try IndexObject(id: Blake2b.hash(bytes), checked: .memory(SpillableArray(bytes))))
+    objects.append(
+      try IndexObject(id: Blake2b.hash(bytes), checked: .memory(SpillableArray(bytes))))
   }
 }

@@ -40,7 +40,8 @@ struct PathRanks {
 
   /// By entry: 0 where no unit is there or below, 1 for a folder on the way to one, else the unit's
   /// place, from 2.
-  private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> SpillableArray<Int32> {
+  private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> SpillableArray<Int32>
+  {
     var places = SpillableArray<Int32>(repeating: 0, count: scan.entries.count)
     for place in units.indices {
       let entry = Int(units[place].entry)

@@ -39,7 +39,11 @@ struct PlannedTree: Sendable {
       planned.level = content.level
       planned.firstPiece = UInt32(pieces.count)
       planned.pieceCount = UInt32(content.pieces.count)
-      if action.isWritten || mayCome { pieces.append(contentsOf: content.pieces) } else { planned.pieceCount = 0 }
+      if action.isWritten || mayCome {
+        pieces.append(contentsOf: content.pieces)
+      } else {
+        planned.pieceCount = 0
+      }
     }
     entries.append(planned)
     return number

@@ -138,7 +138,8 @@ extension RestorePlanner {
     var gone: Set<ByteString> = []
     for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
       switch removals.verdict(
-        on: scanned.flatMap { judge.present?.child(named: name, of: $0) }, isAsked: isAsked) {
+        on: scanned.flatMap { judge.present?.child(named: name, of: $0) }, isAsked: isAsked)
+      {
       case .stays: break
       case .spare:
         plan.spared.append(
