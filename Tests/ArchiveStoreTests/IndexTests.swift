@@ -104,6 +104,7 @@ import Testing
   /// A large object is read in pieces: it is the same, and one that is damaged is refused all the same.
   @Test(arguments: [1000, 1 << 20, 4 << 20]) func isReadInPieces(length: Int) throws {
     let storage = MemoryStorage()
+    _ = try Repository.create(in: storage, program: "test")
     let bytes = Self.builder(blobs: 2000).encode()
     let id = Blake2b.hash(bytes)
     func put(_ bytes: [UInt8]) throws {

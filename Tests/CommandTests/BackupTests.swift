@@ -73,8 +73,10 @@ import Testing
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     let outcome = try cli.runAsNobody("backup --layout folder --root tree --repo repo")
     #expect(outcome.code == 3)
-    #expect(outcome.errors.contains("folders/tree/closed: permission denied"))
-    #expect(outcome.errors.contains("folders/tree/locked: permission denied"))
+    #expect(
+      outcome.errors.contains("closed (\(cli.folder.path("tree/closed"))): permission denied"))
+    #expect(
+      outcome.errors.contains("locked (\(cli.folder.path("tree/locked"))): permission denied"))
     let listed = try cli.runAsNobody("ls latest:folders/tree --repo repo").output
     #expect(listed.contains("open"))
     #expect(!listed.contains("closed"))
@@ -107,7 +109,7 @@ import Testing
     #expect(strict.code == 3 && strict.output.isEmpty)
     #expect(
       strict.errors
-        == "sandboxctl: warning: folders/tree/disk: another file system is mounted there, which is "
-        + "not entered ('backup --cross-mounts' does)\n")
+        == "sandboxctl: warning: folders/tree/disk (\(cli.folder.path("tree/disk"))): another file "
+        + "system is mounted there, which is not entered ('backup --cross-mounts' does)\n")
   }
 }

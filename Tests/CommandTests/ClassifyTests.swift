@@ -172,7 +172,8 @@ import Testing
     _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
     let outcome = try cli.runAsNobody("classify --layout folder --root tree")
     #expect(outcome.code == 3)
-    let warning = "sandboxctl: warning: not classified: folders/tree/locked: permission denied\n"
+    let place = "folders/tree/locked (\(cli.folder.path("tree/locked")))"
+    let warning = "sandboxctl: warning: not classified: \(place): permission denied\n"
     #expect(outcome.errors == warning)
     #expect(outcome.output.contains("  folders/tree/open\n"))
     #expect(outcome.output.contains("  folders/tree/locked/\n"))

@@ -16,7 +16,9 @@ import Testing
 
   @Test func anotherRepositoryIsToldOf() throws {
     _ = try cli.succeed("init tree/other --plain --no-default")
-    let told = "note: folders/tree/other: it is a repository of sandboxctl, which is in no backup"
+    let told =
+      "note: folders/tree/other (\(cli.folder.path("tree/other"))): "
+      + "it is a repository of sandboxctl, which is in no backup"
     for options in ["", " --dry-run"] {
       let outcome = try cli.run(backup + " --root tree" + options)
       #expect(outcome.code == 0 && outcome.errors.contains(told), "\(outcome.errors)")

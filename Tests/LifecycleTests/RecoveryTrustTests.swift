@@ -194,10 +194,11 @@ import Testing
     let lines = record.bytes.split(separator: UInt8(ascii: "\n"))
     let step = Array(lines[1]) + [UInt8(ascii: "\n")]
     var text = Array(lines[0]) + [UInt8(ascii: "\n")]
-    for _ in 0..<430_000 { text += step }
+    let count = Sampling.isWhole ? 430_000 : 30_000
+    for _ in 0..<count { text += step }
     text += lines[lines.count - 1]
     let read = try #require(JournalRecord(reading: text))
-    #expect(read.steps.count == 430_001)
+    #expect(read.steps.count == count + 1)
     #expect(read.steps.last == record.steps.last)
   }
 

@@ -42,8 +42,11 @@ import Testing
     do {
       let writer = try folder.folder.fileForWriting("file")
       #expect(try !folder.folder.file("file").hasNoWriter)
-      map = mmap(nil, 4, PROT_READ | PROT_WRITE, MAP_SHARED, writer.raw, 0)
+      withExtendedLifetime(writer) {}
     }
+    let both = open(folder.path("file").description, O_RDWR)
+    map = mmap(nil, 4, PROT_READ | PROT_WRITE, MAP_SHARED, both, 0)
+    close(both)
     #expect(map != MAP_FAILED)
     #expect(try !folder.folder.file("file").hasNoWriter, "a mapping writes, too")
     munmap(map, 4)
