@@ -23,7 +23,7 @@ SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Packa
 
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # What has threads and starts no program: one that is started is not watched.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackLanesTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|HeldFilesTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackLanesTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|HeldFilesTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000

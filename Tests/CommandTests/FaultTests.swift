@@ -169,7 +169,7 @@ struct FaultTests {
       "backup --layout folder --root tree --repo repo", under: strace.command)
     #expect(try strace.didInject())
     #expect(outcome.code == 3)
-    #expect(outcome.errors.contains("folders/tree/second: input/output error"), "\(outcome.errors)")
+    #expect(outcome.errors.contains("/tree/second): input/output error"), "\(outcome.errors)")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
     #expect(try cli.names(in: "back") == ["first", "folder"])
   }
