@@ -148,11 +148,12 @@ extension BackupWorker {
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
-    // Asked only of a file so young that the answer matters.
     let clock = run.clock(of: folder.tree.number)
     let scanned = folder.scan.entries[index].status
+    // Asked only where the answer matters: of a young file that nobody writes to just now.
     let hadNoWriter =
-      !ChangeRules.isSettled(scanned, readAt: time, in: clock) && clock.times == .exact
+      !ChangeRules.isSettled(scanned, readAt: time, in: clock)
+      && ChangeRules.isSettled(scanned, readAt: time, in: clock, hadNoWriter: true)
       && file.hasNoWriter
     let (content, status, stoodStill) = try readUntilStill(file, path, of: folder, mode)
     if !stoodStill {
