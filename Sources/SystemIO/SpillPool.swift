@@ -41,13 +41,16 @@ internal import Synchronization
   /// Bytes of the temporary file, extents that are free among them.
   public var fileSize: Int { state.withLock { $0.end } }
 
-  /// Bytes from which on a block is mapped by itself, and not a part of the heap.
-  static let leastMapped = 64 << 10
+  /// Bytes from which on a block is mapped by itself: smaller ones are of the heap, which has them ready
+  /// when the next one is asked for, and are not part of the budget.
+  static let leastMapped = 1 << 20
 
   /// Memory of at least so many bytes, whose content is undefined.
+  ///
+  /// - Parameter isMapped: whether even few bytes are mapped, so that they can leave memory.
   @usableFromInline
-  func allocate(_ byteCount: Int) -> SpillBlock {
-    guard byteCount >= Self.leastMapped else { return SpillBlock(heap: byteCount) }
+  func allocate(_ byteCount: Int, isMapped: Bool = false) -> SpillBlock {
+    guard isMapped || byteCount >= Self.leastMapped else { return SpillBlock(heap: byteCount) }
     let page = Int(getpagesize())
     let size = (byteCount + page - 1) / page * page
     let block = state.withLock { state -> SpillBlock? in
@@ -119,6 +122,9 @@ final class SpillBlock: @unchecked Sendable {
   @usableFromInline let byteCount: Int
   private let backing: Backing
   private let pool: SpillPool?
+
+  /// Whether it never leaves memory.
+  var isOfHeap: Bool { pool == nil }
 
   fileprivate enum Backing: Sendable {
     case heap, anonymous

@@ -41,8 +41,9 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   /// Moves the elements into a block of their own, with room for at least so many.
   @usableFromInline
   @inline(never)
-  mutating func move(toRoomFor wanted: Int) {
-    let larger = pool.allocate(Swift.max(wanted, 16) * MemoryLayout<Element>.stride)
+  mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
+    let larger = pool.allocate(
+      Swift.max(wanted, 16) * MemoryLayout<Element>.stride, isMapped: isMapped)
     if let block {
       unsafe larger.start.copyMemory(
         from: block.start, byteCount: rows * MemoryLayout<Element>.stride)
@@ -55,6 +56,15 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   public mutating func reserve(_ wanted: Int) {
     if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
   }
+
+  /// Moves a short array from the heap to memory that can spill, where there are many of them.
+  public mutating func makeSpillable() {
+    if let block, block.isOfHeap { move(toRoomFor: rows, isMapped: true) }
+  }
+
+  /// Bytes of the elements.
+  @inlinable
+  public var byteCount: Int { rows * MemoryLayout<Element>.stride }
 
   /// Makes this array the only one that uses its memory, with room for more elements.
   @inlinable

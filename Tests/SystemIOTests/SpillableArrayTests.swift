@@ -29,11 +29,11 @@ import Testing
 
   @Test func aCopyIsIndependent() throws {
     let scratch = try TemporaryFolder("spill")
-    var first = SpillableArray(repeating: 1, count: 50_000, in: spilling(scratch))
+    var first = SpillableArray(repeating: 1, count: 200_000, in: spilling(scratch))
     let second = first
     first[17] = 2
     first.append(3)
-    #expect(second[17] == 1 && second.count == 50_000)
+    #expect(second[17] == 1 && second.count == 200_000)
     #expect(first[17] == 2 && first.last == 3)
   }
 
@@ -50,43 +50,56 @@ import Testing
     #expect(SpillableArray<UInt8>().withSpan { $0.count } == 0)
   }
 
+  /// Many short arrays, each of the heap, can be made to spill together.
+  @Test func shortArraysSpillWhenAsked() throws {
+    let scratch = try TemporaryFolder("spill")
+    let pool = spilling(scratch)
+    var rows = SpillableArray(repeating: UInt64(3), count: 1000, in: pool)
+    #expect(pool.spilledBytes == 0 && rows.byteCount == 8000)
+    rows.makeSpillable()
+    let spilled = pool.spilledBytes
+    #expect(spilled >= 8000 && rows.allSatisfy { $0 == 3 })
+    rows.makeSpillable()
+    #expect(pool.spilledBytes == spilled)
+  }
+
   /// What is given back is used again: a table that grows does not fill the disk with its old forms.
   @Test func usesTheFileAgain() throws {
     let scratch = try TemporaryFolder("spill")
     let pool = spilling(scratch)
     for _ in 0..<50 {
-      let rows = SpillableArray(repeating: UInt64(7), count: 100_000, in: pool)
+      let rows = SpillableArray(repeating: UInt64(7), count: 200_000, in: pool)
       #expect(rows.last == 7)
-      #expect(pool.fileSize < 2 << 20)
+      #expect(pool.fileSize < 4 << 20)
     }
     #expect(pool.spilledBytes == 0)
   }
 
   @Test func staysInMemoryWithoutAPlaceForTheFile() throws {
     let pool = SpillPool(budget: 0, directories: ["/proc/self/fd/none"])
-    let rows = SpillableArray(repeating: UInt64(9), count: 100_000, in: pool)
+    let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: pool)
     #expect(rows.allSatisfy { $0 == 9 } && pool.spilledBytes == 0)
   }
 
   /// The file has no name, and nobody else can open it.
   @Test func leavesNoFile() throws {
     let scratch = try TemporaryFolder("spill")
-    let rows = SpillableArray(repeating: UInt64(9), count: 100_000, in: spilling(scratch))
-    #expect(try scratch.folder.names().isEmpty && rows.count == 100_000)
+    let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: spilling(scratch))
+    #expect(try scratch.folder.names().isEmpty && rows.count == 200_000)
   }
 
   /// Threads read while others make and drop tables of the same pool.
   @Test func poolServesThreads() throws {
     let scratch = try TemporaryFolder("spill")
     let pool = spilling(scratch)
-    let shared = SpillableArray(repeating: UInt64(5), count: 100_000, in: pool)
-    let workers = try Workers(count: 4, capacity: 64, name: "spill")
+    let shared = SpillableArray(repeating: UInt64(5), count: 200_000, in: pool)
+    let workers = try Workers(count: 4, capacity: 16, name: "spill")
     let wrong = Counter()
-    for number in 0..<64 {
+    for number in 0..<16 {
       workers.submit {
         var own = SpillableArray<UInt64>(in: pool)
-        for value in 0..<20_000 { own.append(UInt64(value + number)) }
-        if own.last != UInt64(19_999 + number) || !shared.allSatisfy({ $0 == 5 }) { wrong.add() }
+        for value in 0..<200_000 { own.append(UInt64(value + number)) }
+        if own.last != UInt64(199_999 + number) || !shared.allSatisfy({ $0 == 5 }) { wrong.add() }
       }
     }
     workers.finish()

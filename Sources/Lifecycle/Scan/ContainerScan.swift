@@ -48,6 +48,19 @@ public struct ContainerScan: Sendable {
     return entries.count - 1
   }
 
+  /// Takes room for so many more entries and bytes of names at once.
+  mutating func reserve(_ entries: Int, names: Int) {
+    self.entries.reserve(self.entries.count + entries)
+    self.names.reserve(self.names.count + names)
+    accessTimes.reserve(entries)
+  }
+
+  /// Lets memory that the scan takes be written to a file where many are held.
+  mutating func makeSpillable() {
+    entries.makeSpillable()
+    names.makeSpillable()
+  }
+
   /// The name of an entry; the root's is empty.
   public func name(_ index: Int) -> ByteString { ByteString(nameBytes(index)) }
 
@@ -139,6 +152,10 @@ struct AccessTimes: Sendable {
 
   /// The access time of an entry in seconds since 1970; nil if none are recorded.
   subscript(index: Int) -> Int64? { isRecorded ? seconds[index] : nil }
+
+  fileprivate mutating func reserve(_ more: Int) {
+    if isRecorded { seconds.reserve(seconds.count + more) }
+  }
 
   fileprivate mutating func append(_ accessed: Int64) {
     if isRecorded { seconds.append(accessed) }

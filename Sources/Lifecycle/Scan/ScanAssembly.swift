@@ -10,7 +10,15 @@ struct ScanAssembly {
   /// By how much the entries of each segment of a job moved.
   private var moves: [Int: [Int]] = [:]
 
+  /// Bytes of the parts' entries.
+  private var held = 0
+  /// Bytes that parts hold on the heap; those that come later can spill.
+  private static let mostHeld = 32 << 20
+
   mutating func add(_ part: ScanPart, leaving jobs: [ScanJob]) {
+    var part = part
+    held += part.scan.entries.byteCount
+    if held > Self.mostHeld { part.scan.makeSpillable() }
     parts[part.job.number] = part
     children[part.job.number] = jobs.map(\.number)
   }
@@ -18,6 +26,7 @@ struct ScanAssembly {
   /// The whole scan of the container that a job began.
   mutating func take(_ first: Int) -> ContainerScan? {
     guard var scan = parts.removeValue(forKey: first)?.scan else { return nil }
+    reserve(&scan, from: first)
     moves[first] = [0]
     var pending = Array((children[first] ?? []).reversed())
     while let job = pending.popLast() {
@@ -27,6 +36,20 @@ struct ScanAssembly {
     }
     scan.findBareFolders()
     return scan
+  }
+
+  /// Takes room for all parts at once, so that no table is moved while it grows.
+  private func reserve(_ scan: inout ContainerScan, from first: Int) {
+    var (entries, names) = (0, 0)
+    var pending = children[first] ?? []
+    while let job = pending.popLast() {
+      for segment in parts[job]?.segments ?? [] {
+        entries += segment.entries.count
+        names += segment.names.count
+      }
+      pending += children[job] ?? []
+    }
+    if entries > 0 { scan.reserve(entries, names: names) }
   }
 
   private mutating func graft(_ part: ScanPart, onto scan: inout ContainerScan) {
