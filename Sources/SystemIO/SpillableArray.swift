@@ -38,12 +38,15 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
   }
 
+  /// Bytes of the first block.
+  private static var least: Int { 1024 }
+
   /// Moves the elements into a block of their own, with room for at least so many.
   @usableFromInline
   @inline(never)
   mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
     let larger = pool.allocate(
-      Swift.max(wanted, 16) * MemoryLayout<Element>.stride, isMapped: isMapped)
+      Swift.max(wanted * MemoryLayout<Element>.stride, Self.least), isMapped: isMapped)
     if let block {
       unsafe larger.start.copyMemory(
         from: block.start, byteCount: rows * MemoryLayout<Element>.stride)

@@ -1,5 +1,4 @@
 internal import Codecs
-internal import SystemIO
 
 /// The blobs that this run has claimed and that no index object has yet, found by their hash: an
 /// open-addressing table of places in an array of entries, 8 bytes a blob beside the entry's 48 (a
@@ -8,8 +7,8 @@ internal import SystemIO
 /// A blob is claimed before it is stored, by the thread that will store it; all others rely on it
 /// at once. So a claimed blob must come into a pack, or the run must fail: `unplaced` tells.
 struct RunBlobs {
-  private(set) var records = SpillableArray<BlobRecord>()
-  private var slots = SpillableArray<UInt32>(repeating: 0, count: 1024)
+  private(set) var records: [BlobRecord] = []
+  private var slots = [UInt32](repeating: 0, count: 1024)
   /// Claimed blobs that are in no pack yet.
   private(set) var unplaced = 0
   /// How often records went over into an index object.
@@ -46,9 +45,7 @@ struct RunBlobs {
 
   /// Forgets the blobs of packs that an index object has now.
   mutating func remove(packs: Set<UInt32>) {
-    var kept = SpillableArray<BlobRecord>()
-    for record in records where !packs.contains(record.pack) { kept.append(record) }
-    records = kept
+    records.removeAll { packs.contains($0.pack) }
     var count = 1024
     while count < records.count * 2 { count *= 2 }
     makeSlots(count)
@@ -64,7 +61,7 @@ struct RunBlobs {
   }
 
   private mutating func makeSlots(_ count: Int) {
-    slots = SpillableArray(repeating: 0, count: count)
+    slots = [UInt32](repeating: 0, count: count)
     for (number, record) in records.enumerated() {
       slots[slot(of: record.id)] = UInt32(number + 1)
     }
