@@ -154,7 +154,8 @@ import Testing
     #expect(outcome.code == 3, "\(outcome.output)\(outcome.errors)")
     #expect(
       outcome.errors.contains("not restored: apps/org.example.App/data/.sandboxctl (")
-        && outcome.errors.contains("/.sandboxctl): its name is that of this program's own directory"),
+        && outcome.errors.contains(
+          "/.sandboxctl): its name is that of this program's own directory"),
       "\(outcome.errors)")
     let app = try Folder.open(path: cli.folder.path("home/.var/app/org.example.App"))
     #expect(try app.names() == ["data"])
