@@ -18,14 +18,15 @@ public enum SandboxctlProgram {
 }
 
 extension SandboxctlProgram {
-  /// The copies of the index are what this program maps: where the disk does not give them any more, that
-  /// is said, and the repository is as it was.
+  /// Mapped files are the copies of the index and the temporary file of large tables
+  /// (`SpillPool`). Where the disk fails to read one, that is an error with a message, not a signal.
   private static func tellOfLostCopies() {
     let folder = Host.cacheFolder?.appending("sandboxctl") ?? ""
     let message = """
-      sandboxctl: error: cannot read the copies of the index in '\(folder)': the disk does not give them
-      sandboxctl: hint: check that disk, and remove that folder, which is made anew; the repository is \
-      as it was
+      sandboxctl: error: cannot read a mapped file: a copy of the index in '\(folder)', or the \
+      temporary file in /var/tmp
+      sandboxctl: hint: check the disks of both; copies of the index can be removed, as they are made \
+      again; 'sandboxctl recover' finishes what was interrupted
 
       """
     // Without a handler the signal ends the program, too.

@@ -23,9 +23,8 @@ internal import Synchronization
     var file: Descriptor?
     /// Whether a file was sought already; it is not sought again after a failure.
     var hasSought = false
-    var end: Int = 0
-    /// Where extents of the file are free, by their size.
-    var free: [Int: [Int]] = [:]
+    /// Where the next extent of the file begins.
+    var end = 0
   }
 
   /// Makes a pool.
@@ -38,14 +37,16 @@ internal import Synchronization
   /// Bytes that lie in the temporary file.
   public var spilledBytes: Int { state.withLock { $0.spilled } }
 
-  /// Bytes of the temporary file, extents that are free among them.
-  public var fileSize: Int { state.withLock { $0.end } }
+  /// Bytes that the temporary file takes on its volume.
+  public var fileBytes: UInt64 {
+    state.withLock { state in (try? state.file?.status().allocated) ?? 0 }
+  }
 
   /// Bytes from which on a block is mapped by itself: smaller ones are of the heap, which has them ready
   /// when the next one is asked for, and are not part of the budget.
   static let leastMapped = 1 << 20
 
-  /// Memory of at least so many bytes, whose content is undefined.
+  /// Returns a block of at least that many bytes, whose content is undefined.
   ///
   /// - Parameter isMapped: whether even few bytes are mapped, so that they can leave memory.
   @usableFromInline
@@ -67,13 +68,12 @@ internal import Synchronization
       state.hasSought = true
       state.file = makeFile()
     }
-    guard let file = state.file?.raw, let offset = Self.extent(size, file, &state) else {
-      return nil
-    }
-    guard let start = unsafe Self.map(size, file: file, at: offset) else {
-      state.free[size, default: []].append(offset)
-      return nil
-    }
+    // Room is reserved: a page without a block on the disk would end the program when it is written to.
+    let offset = state.end
+    guard let file = state.file?.raw, posix_fallocate(file, offset, size) == 0,
+      let start = unsafe Self.map(size, file: file, at: offset)
+    else { return nil }
+    state.end += size
     state.spilled += size
     return unsafe SpillBlock(start, size, .file(offset: offset), in: self)
   }
@@ -83,16 +83,6 @@ internal import Synchronization
       if let file = try? Folder.open(path: path).createUnnamed() { return file }
     }
     return nil
-  }
-
-  /// Room in the file, which is reserved: a page without a block on the disk would end the program when
-  /// it is written to.
-  private static func extent(_ size: Int, _ file: Int32, _ state: inout State) -> Int? {
-    if let offset = state.free[size]?.popLast() { return offset }
-    let offset = state.end
-    guard posix_fallocate(file, offset, Int(size)) == 0 else { return nil }
-    state.end += Int(size)
-    return offset
   }
 
   private static func map(_ size: Int, file: Int32, at offset: Int) -> UnsafeMutableRawPointer? {
@@ -108,7 +98,8 @@ internal import Synchronization
       case .anonymous: state.anonymous -= size
       case .file(let offset):
         state.spilled -= size
-        state.free[size, default: []].append(offset)
+        // The volume has the room again. Where it cannot punch holes that comes with the program's end.
+        if let file = state.file?.raw { _ = cl_give_back(file, Int64(offset), Int64(size)) }
       }
     }
   }

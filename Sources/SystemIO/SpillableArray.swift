@@ -29,20 +29,20 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   }
 
   /// How many elements find room without new memory.
-  @usableFromInline var capacity: Int {
+  @inlinable var capacity: Int {
     (block?.byteCount ?? 0) / MemoryLayout<Element>.stride
   }
 
   /// The first element; only where there is a block.
-  @usableFromInline var base: UnsafeMutablePointer<Element> {
+  @inlinable var base: UnsafeMutablePointer<Element> {
     unsafe block.unsafelyUnwrapped.start.assumingMemoryBound(to: Element.self)
   }
 
   /// Bytes of the first block.
-  private static var least: Int { 1024 }
+  @inlinable static var least: Int { 1024 }
 
-  /// Moves the elements into a block of their own, with room for at least so many.
-  @usableFromInline
+  /// Moves the elements into a block of their own, with room for at least `wanted`.
+  @inlinable
   @inline(never)
   mutating func move(toRoomFor wanted: Int, isMapped: Bool = false) {
     let larger = pool.allocate(
@@ -54,7 +54,7 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
     block = larger
   }
 
-  /// Takes memory for so many elements at once.
+  /// Makes room for `wanted` elements in all.
   @inlinable
   public mutating func reserve(_ wanted: Int) {
     if wanted > capacity || !isKnownUniquelyReferenced(&block) { move(toRoomFor: wanted) }
@@ -115,6 +115,17 @@ public struct SpillableArray<Element: BitwiseCopyable & Sendable>: Sendable {
   public mutating func removeLast(_ count: Int) {
     precondition(count >= 0 && count <= rows)
     rows -= count
+  }
+
+  /// A copy of some elements as an array, for generic code of other modules: that is compiled for
+  /// arrays, and slow for a `Slice` of this type.
+  @inlinable
+  public func copy(_ range: Range<Int>) -> ArraySlice<Element> {
+    precondition(range.lowerBound >= 0 && range.upperBound <= rows, "range out of bounds")
+    guard block != nil else { return [] }
+    return withExtendedLifetime(block) {
+      unsafe Array(UnsafeBufferPointer(start: base + range.lowerBound, count: range.count))[...]
+    }
   }
 
   /// Calls `body` with all elements, which last for the call.

@@ -52,10 +52,10 @@ import Testing
     #expect(
       outcome.errors
         == """
-        sandboxctl: error: cannot read the copies of the index in '\(cache)': the disk does not \
-        give them
-        sandboxctl: hint: check that disk, and remove that folder, which is made anew; the \
-        repository is as it was
+        sandboxctl: error: cannot read a mapped file: a copy of the index in '\(cache)', or the \
+        temporary file in /var/tmp
+        sandboxctl: hint: check the disks of both; copies of the index can be removed, as they are made \
+        again; 'sandboxctl recover' finishes what was interrupted
 
         """)
     // It is as it was, and the copies are made again.

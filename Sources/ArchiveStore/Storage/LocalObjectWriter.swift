@@ -53,8 +53,7 @@ final class LocalObjectWriter: ObjectWriter {
     try? storage.root.remove(name)
   }
 
-  /// What a failure means: whoever finds the object in its place is not to be told that it was not
-  /// written.
+  /// The error to report: `notDurable` once the object has its name, as it is listed from then on.
   private func failure(_ error: SystemError) -> StoreError {
     let failure = storage.failure(error)
     guard isNamed else { return failure }

@@ -52,7 +52,7 @@ public struct EncodedFolder: Sendable {
   }
 
   /// The name of an entry.
-  func name(_ index: Int) -> ByteString { ByteString(names[nameRange(index)]) }
+  func name(_ index: Int) -> ByteString { ByteString(names.copy(nameRange(index))) }
 
   /// The hash of an entry's name, by which pages are cut.
   func nameHash(_ index: Int) -> Digest {
@@ -63,7 +63,7 @@ public struct EncodedFolder: Sendable {
   func size(_ index: Int) -> Int { ends[index] - (index == 0 ? 0 : ends[index - 1]) }
 
   /// An encoded entry.
-  func entry(_ index: Int) -> Slice<SpillableArray<UInt8>> {
-    bytes[(index == 0 ? 0 : ends[index - 1])..<ends[index]]
+  func entry(_ index: Int) -> ArraySlice<UInt8> {
+    bytes.copy((index == 0 ? 0 : ends[index - 1])..<ends[index])
   }
 }

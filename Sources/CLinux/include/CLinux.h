@@ -51,6 +51,8 @@ long cl_next_data(int fd, int64_t from);
 long cl_next_hole(int fd, int64_t from);
 long cl_seek(int fd, int64_t to);
 long cl_truncate(int fd, int64_t size);
+// Makes a range of a file a hole: its blocks are free again, and what of it was not written yet is not.
+long cl_give_back(int fd, int64_t from, int64_t count);
 long cl_advise_sequential(int fd);
 // What of a range is on the disk need not stay in memory; a count of 0 means all that follows.
 long cl_advise_unneeded(int fd, int64_t from, int64_t count);

@@ -57,9 +57,9 @@ struct OpenFolder: Sendable {
   }
 
   /// The encoded entry of a child; nothing when none came.
-  func encoded(_ child: Int) -> Slice<SpillableArray<UInt8>>? {
+  func encoded(_ child: Int) -> ArraySlice<UInt8>? {
     let slot = slots[child - first]
-    return slot.length == 0 ? nil : bytes[slot.start..<(slot.start + Int(slot.length))]
+    return slot.length == 0 ? nil : bytes.copy(slot.start..<(slot.start + Int(slot.length)))
   }
 
   /// Whether what came of a child may be relied on in the next run.

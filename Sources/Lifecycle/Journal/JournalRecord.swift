@@ -150,7 +150,6 @@ extension JournalRecord {
       let containers = Self.paths(json["containers"]),
       let inHand = json["in_hand"]?.integer, containers.indices.contains(Int(clamping: inHand)),
       let roots = json["roots"]?.array?.map({ Root($0) }), !roots.contains(nil),
-      roots.count <= Int(Int16.max),
       json["steps"]?.array?.isEmpty == true
     else { return nil }
     self.id = id

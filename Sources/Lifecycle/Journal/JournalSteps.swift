@@ -14,10 +14,9 @@ struct JournalSteps: Sendable {
     let pathLength: UInt32
     /// Their lengths; 0 where there is none.
     let sourceNameLength, keptNameLength: UInt16
-    let root: Int16
+    let root: Int32
     /// -1 where there is none.
-    let source, kept: Int16
-    let unit: Int32
+    let source, kept, unit: Int32
   }
 
   /// Makes a list of no steps.
@@ -35,8 +34,8 @@ struct JournalSteps: Sendable {
       Row(
         start: start, pathLength: UInt32(step.path.count),
         sourceNameLength: UInt16(step.sourceName?.count ?? 0),
-        keptNameLength: UInt16(step.keptName?.count ?? 0), root: Int16(step.root),
-        source: Int16(step.source ?? -1), kept: Int16(step.kept ?? -1), unit: Int32(step.unit ?? -1)
+        keptNameLength: UInt16(step.keptName?.count ?? 0), root: Int32(step.root),
+        source: Int32(step.source ?? -1), kept: Int32(step.kept ?? -1), unit: Int32(step.unit ?? -1)
       ))
   }
 
@@ -72,7 +71,7 @@ extension JournalSteps: RandomAccessCollection {
     var at = Int(row.start)
     let name = { (length: Int) -> ByteString? in
       defer { at += length }
-      return length == 0 ? nil : ByteString(Array(names[at..<(at + length)]))
+      return length == 0 ? nil : ByteString(names.copy(at..<(at + length)))
     }
     return JournalStep(
       path: name(Int(row.pathLength)) ?? "", root: Int(row.root),

@@ -72,7 +72,7 @@ struct PathRanks {
       siblings[place].key = Self.key(siblings[place], from: common, names)
     }
     siblings.sort { left, right in
-      left.key != right.key ? left.key < right.key : Self.precedes(left, right, names)
+      left.key != right.key ? left.key < right.key : Self.precedes(left, right, in: names)
     }
   }
 
@@ -105,7 +105,7 @@ struct PathRanks {
     return key
   }
 
-  private static func precedes(_ left: Sibling, _ right: Sibling, _ names: Span<UInt8>) -> Bool {
+  private static func precedes(_ left: Sibling, _ right: Sibling, in names: Span<UInt8>) -> Bool {
     var (one, other) = (Int(left.start), Int(right.start))
     while one < left.end, other < right.end {
       let (x, y) = (names[one], names[other])

@@ -85,7 +85,7 @@ struct PlannedTree: Sendable {
   func name(_ number: Int) -> ByteString {
     let entry = entries[number]
     let start = Int(entry.nameStart)
-    return ByteString(names[start..<(start + Int(entry.nameLength))])
+    return ByteString(names.copy(start..<(start + Int(entry.nameLength))))
   }
 
   /// The name that what stands in an entry's place gets where it is put aside.
@@ -116,7 +116,7 @@ struct PlannedTree: Sendable {
   /// A file's own pieces; another name of a file has none.
   func pieces(_ number: Int) -> ArraySlice<Piece> {
     let first = Int(entries[number].firstPiece)
-    return Array(pieces[first..<(first + Int(entries[number].pieceCount))])[...]
+    return pieces.copy(first..<(first + Int(entries[number].pieceCount)))
   }
 
   /// Bytes of a file's content without its holes; a file with lists counts as if it had none.

@@ -122,7 +122,7 @@ struct PolicyRemovals: Sendable {
   private var facts = SpillableArray<Facts>()
   private var hasScan = false
 
-  /// What holds for an entry of the scan.
+  /// Facts about an entry of the scan.
   private struct Facts: OptionSet, Sendable, BitwiseCopyable {
     let rawValue: UInt8
     /// A topmost entry that the policy removes on restore.

@@ -97,7 +97,7 @@ public struct DeviceRestoreOperation {
     guard plan.request.savesFirst, !merged.isEmpty else { return nil }
     var scan = plan.present
     if scan.options.only != nil {
-      // A snapshot is of all of the directory; where nothing gives way it is not worth that.
+      // A snapshot needs a scan of the whole directory, which is made only if something is replaced.
       if !plan.parts.contains(where: \.plan.displaces) { return nil }
       scan = scan.rescan(merged)
     }

@@ -48,7 +48,7 @@ public struct ContainerScan: Sendable {
     return entries.count - 1
   }
 
-  /// Takes room for so many more entries and bytes of names at once.
+  /// Makes room for more entries, and more bytes of names, at once.
   mutating func reserve(_ entries: Int, names: Int) {
     self.entries.reserve(self.entries.count + entries)
     self.names.reserve(self.names.count + names)
@@ -59,13 +59,14 @@ public struct ContainerScan: Sendable {
   mutating func makeSpillable() {
     entries.makeSpillable()
     names.makeSpillable()
+    accessTimes.makeSpillable()
   }
 
   /// The name of an entry; the root's is empty.
-  public func name(_ index: Int) -> ByteString { ByteString(nameBytes(index)) }
+  public func name(_ index: Int) -> ByteString { ByteString(names.copy(entries[index].nameRange)) }
 
   /// The bytes of an entry's name.
-  func nameBytes(_ index: Int) -> [UInt8] { Array(names[entries[index].nameRange]) }
+  func nameBytes(_ index: Int) -> [UInt8] { Array(names.copy(entries[index].nameRange)) }
 
   /// Calls `body` with the name of an entry, which is not copied.
   @inline(__always)
@@ -156,6 +157,8 @@ struct AccessTimes: Sendable {
   fileprivate mutating func reserve(_ more: Int) {
     if isRecorded { seconds.reserve(seconds.count + more) }
   }
+
+  fileprivate mutating func makeSpillable() { seconds.makeSpillable() }
 
   fileprivate mutating func append(_ accessed: Int64) {
     if isRecorded { seconds.append(accessed) }

@@ -48,7 +48,7 @@ public struct Trash: Sendable {
     for path in item.folders { item.totals.add(Self.totals(of: path)) }
   }
 
-  /// What is there, the oldest first, without sizes: nothing but the notes is read.
+  /// The items, oldest first, without sizes: only the notes are read.
   public func unmeasured() throws(SystemError) -> [Item] {
     guard let trash = try ControlFolder.open(ControlFolder.trash, root: root) else { return [] }
     let place = ControlFolder.path(ControlFolder.trash, root: root)

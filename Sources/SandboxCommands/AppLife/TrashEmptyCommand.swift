@@ -114,7 +114,7 @@ private struct TrashOutcome {
   ) {
     do throws(SystemError) {
       if try trash.isInUse(item) {
-        return fail(item, "its operation is going on, or was interrupted", counters)
+        return fail(item, because: "its operation is going on, or was interrupted", counters)
       }
       if isStopping() {
         isInterrupted = true
@@ -124,10 +124,12 @@ private struct TrashOutcome {
       if isInterrupted { return }
       removed.append(item.id)
       totals.add(item.totals)
-    } catch { fail(item, error.reason, counters) }
+    } catch { fail(item, because: error.reason, counters) }
   }
 
-  private mutating func fail(_ item: Trash.Item, _ reason: String, _ counters: ProgressCounters) {
+  private mutating func fail(
+    _ item: Trash.Item, because reason: String, _ counters: ProgressCounters
+  ) {
     failed.append((item.id, reason))
     counters.didFail()
   }

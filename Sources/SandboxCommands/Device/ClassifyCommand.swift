@@ -67,11 +67,12 @@ struct ClassifyCommand: SandboxCommand {
     }
     let result = ClassifiedEntries(scan, within: place?.logical, view: verdict.view, console)
     try result.write(asJSON: output.json, summary: summary, listsAll: list.all)
+    let places = RealPaths(found)
     for container in scan.containers {
       for remark in container.unreadable {
         let path = container.container.logicalPrefix.appending(remark.path)
         let named = PathRemark(path: path, remark: remark.remark)
-        console.warning("not classified: \(RealPaths(found).text(named))")
+        console.warning("not classified: \(places.text(named))")
       }
     }
     return scan.containers.contains { !$0.unreadable.isEmpty } ? .doneInPart : .done

@@ -5,7 +5,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// What a restore into a device works with.
+/// The snapshot, the repository and the path of a restore into a device.
 private struct DeviceRestoreInput {
   let stored: StoredSnapshot
   /// The logical path that is asked for.

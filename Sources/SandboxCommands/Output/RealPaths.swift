@@ -3,7 +3,7 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// Where what is remarked on lies on a device: a logical path alone does not lead a person there.
+/// The real paths of logical paths on a device, for remarks about them.
 struct RealPaths {
   private let device: Device
   /// Containers that are not where the device has them, or not there yet, by logical path.
@@ -26,13 +26,13 @@ struct RealPaths {
     return try? device.realPath(of: path)
   }
 
-  /// A remark as a person is told of it: "apps/org.a/data/x (/home/u/…/x): permission denied".
+  /// A remark as text: "apps/org.a/data/x (/home/u/…/x): permission denied".
   func text(_ remark: PathRemark) -> String {
     let place = path(of: remark.path).map { " (\($0))" } ?? ""
     return "\(remark.path)\(place): \(remark.remark)"
   }
 
-  /// Remarks as a program is told of them.
+  /// Remarks as JSON, with `real_path` where it is known.
   func json(_ remarks: [PathRemark]) -> JSON {
     .array(
       remarks.map { remark in

@@ -88,7 +88,9 @@ extension [DeviceCandidate] {
       throw ModelError(
         .noDevice, "find the device", on: name,
         isEmpty ? "no device is there" : "no device that is there is called so",
-        hint: isEmpty ? nil : "choose one of \(listed)")
+        hint: isEmpty
+          ? "name the folder that it lies in with '--root', or its layout with '--layout'"
+          : "choose one of \(listed)")
     }
     throw ModelError(
       .ambiguousDevice, "find the device", on: name, "several devices are called so",
