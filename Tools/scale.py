@@ -35,6 +35,8 @@ LEAST_SECONDS = 3.0
 BASE_MEMORY, ENTRY_MEMORY = 150e6, 600
 # Processor time that is too little to compare, in seconds; and how far growth may exceed n log n.
 LEAST_COMPARED, TOLERANCE = 0.5, 3.0
+# Seconds that the suite may take in all, for devices of up to so many entries.
+MOST_SECONDS, MOST_ENTRIES = 300, 60_000
 ANONYMOUS = re.compile(r"RssAnon:\s+(\d+) kB")
 
 
@@ -428,8 +430,11 @@ def main():
         sys.exit("usage: scale.py PROGRAM [ENTRIES]")
     program = str(pathlib.Path(sys.argv[1]).resolve())
     entries = int(sys.argv[2]) if len(sys.argv) > 2 else 60_000
-    sizes = (max(600, entries // 10), entries)
+    sizes, begun = (max(600, entries // 10), entries), time.monotonic()
     compare_growth(*(run_all(program, size) for size in sizes), sizes)
+    taken = time.monotonic() - begun
+    if entries <= MOST_ENTRIES and taken > MOST_SECONDS:
+        sys.exit(f"scale: error: {taken:.0f} s, more than {MOST_SECONDS}")
 
 
 if __name__ == "__main__":

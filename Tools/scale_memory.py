@@ -1,25 +1,26 @@
 #!/usr/bin/env python3
-"""Measures time and anonymous memory of the main commands by the number of entries.
+"""Measures time, anonymous memory and temporary disk space of the main commands by entries.
 
 usage: scale_memory.py PROGRAM [ENTRIES…]
 
-For each number (100000 1000000 3000000) a directory is made: nine tenths of the files in directories of
-100, a tenth in one directory (`--flat 1`: all). The commands that read or write every entry run on it, and a Markdown
-table is printed: seconds, and the most anonymous memory (RssAnon) in MB, for each size. `--limit MB`
-fails when a command takes more at the largest size. The files are made in the directory for temporary
-files; the largest form needs 40 GB and some minutes to be made.
+Creates a directory of each size (100000 1000000 3000000): nine tenths of the files in directories of
+100, a tenth in one directory (`--flat 1`: all). Runs the commands that read or write every entry and
+prints a Markdown table: seconds, peak anonymous memory (RssAnon) and peak size of the unnamed temporary
+file, both in MB. `--limit MB` fails if a command exceeds that memory at the largest size. The files
+are created in the directory for temporary files; the default sizes need 40 GB and an hour.
 """
 
 import argparse
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
 
-from scale import Scale
+from scale import ANONYMOUS
 
 SUITE = (
     ("first backup", "backup --root {tree} --layout folder --quiet"),
@@ -83,17 +84,44 @@ def measure(program, entries, only, share):
         shutil.rmtree(directory, ignore_errors=True)
 
 
+def spilled(process):
+    """The bytes on disk of a process's unnamed temporary files."""
+    total = 0
+    for descriptor in pathlib.Path(f"/proc/{process}/fd").iterdir():
+        try:
+            if re.match(r"(/var)?/tmp/#\d+ \(deleted\)$", os.readlink(descriptor)):
+                total += os.stat(descriptor).st_blocks * 512
+        except OSError:
+            continue
+    return total
+
+
+def watch(process):
+    """Waits for a process; its peak anonymous memory and temporary disk space, in bytes."""
+    memory, disk = 0, 0
+    while process.poll() is None:
+        try:
+            status = pathlib.Path(f"/proc/{process.pid}/status").read_text()
+            disk = max(disk, spilled(process.pid))
+        except OSError:
+            continue
+        found = ANONYMOUS.search(status)
+        memory = max(memory, int(found[1]) * 1024 if found else 0)
+        time.sleep(0.005)
+    return memory, disk
+
+
 def run(program, words, directory, environment):
-    """Seconds and bytes of anonymous memory."""
+    """Seconds, bytes of anonymous memory and bytes of temporary disk space."""
     with open(directory / "errors", "wb") as errors:
         begun = time.monotonic()
         process = subprocess.Popen([program, *words], env=environment, stdout=subprocess.DEVNULL,
                                    stderr=errors, stdin=subprocess.DEVNULL)
-        memory = Scale.watch(process)
+        memory, disk = watch(process)
     if process.returncode != 0:
         sys.exit(f"scale_memory: error: {' '.join(words)}: status {process.returncode}\n"
                  + (directory / "errors").read_text(errors="replace")[-2000:])
-    return time.monotonic() - begun, memory
+    return time.monotonic() - begun, memory, disk
 
 
 def main():
@@ -108,14 +136,14 @@ def main():
     for entries in options.entries:
         for step, row in measure(program, entries, options.only, options.flat):
             found.setdefault(step, []).append(row)
-            print(f"{entries:>9} {step:30} {row[0]:8.2f} s {row[1] / 1e6:6.0f} MB",
-                  file=sys.stderr, flush=True)
+            print(f"{entries:>9} {step:30} {row[0]:8.2f} s {row[1] / 1e6:6.0f} MB"
+                  f" {row[2] / 1e6:6.0f} MB on disk", file=sys.stderr, flush=True)
     sizes = [f"{entries:,}" for entries in options.entries]
-    print("| | " + " | ".join(f"{size}: s | MB" for size in sizes) + " |")
-    print("| --- |" + " ---: | ---: |" * len(sizes))
+    print("| | " + " | ".join(f"{size}: s | MB | disk" for size in sizes) + " |")
+    print("| --- |" + " ---: | ---: | ---: |" * len(sizes))
     for step, rows in found.items():
-        print(f"| {step} | " + " | ".join(f"{row[0]:.2f} | {row[1] / 1e6:.0f}" for row in rows)
-              + " |")
+        print(f"| {step} | " + " | ".join(
+            f"{row[0]:.2f} | {row[1] / 1e6:.0f} | {row[2] / 1e6:.0f}" for row in rows) + " |")
     if options.limit:
         over = [step for step, rows in found.items() if rows[-1][1] > options.limit * 1e6]
         if over:

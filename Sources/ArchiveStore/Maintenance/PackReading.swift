@@ -101,6 +101,8 @@ struct PackReading: ~Copyable {
     }
     if !isRead { counters.didHandle(files: 1) }
     isRead = true
+    // The frames have their own; a check of many packs must not hold the tables of all.
+    (records, nextRecord) = (Array(records[nextRecord...]), 0)
     return nil
   }
 

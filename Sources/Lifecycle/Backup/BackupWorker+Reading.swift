@@ -264,6 +264,11 @@ extension FileHints {
 }
 
 extension FileStatus {
+  /// Whether a record of the entry (docs/state-file.md, "Entry") has the same status.
+  func isRecorded(as other: FileStatus) -> Bool {
+    kind == other.kind && identity.inode == other.identity.inode && isSameContent(as: other)
+  }
+
   /// Whether nothing says that the content changed between two looks.
   func isSameContent(as other: FileStatus) -> Bool {
     size == other.size && modified == other.modified && changed == other.changed

@@ -26,7 +26,10 @@ final class UnitInHand {
     precondition(read.heldAt == nil, "the file has no content yet")
     let encoded = try read.entry.encoded()
     notes.add(read.entry.name, read.status, isSettled: read.isSettled, encoded: encoded)
-    results.add(index, encoded, status: read.status, isSettled: read.isSettled)
+    let scanned = folder.scan.entries[index].status
+    results.add(
+      index, encoded, status: read.status.isRecorded(as: scanned) ? nil : read.status,
+      isSettled: read.isSettled)
   }
 }
 

@@ -1,0 +1,131 @@
+#!/usr/bin/env python3
+"""Checks the language of the project: the word list and the rules of docs/style.md.
+
+usage: check-words.py [PACKAGE]
+
+Refused, with file and line:
+- a phrase of the first column of the table "Words" in docs/style.md, in any source file, test, tool,
+  policy or document, also across a line break;
+- a documentation comment that begins with "What";
+- a line of a document with more than 100 characters, unless it is a table, a code block or a link;
+- a README of more than 250 lines.
+
+The exit status is 1 if something is refused, and 2 if the word list cannot be read.
+"""
+
+import pathlib
+import re
+import sys
+
+STYLE = "docs/style.md"
+# Texts that quote the words themselves.
+QUOTING = {STYLE, "Tools/check-words.py", "Tests/ToolTests/test_words.py"}
+TREES = ("Sources", "Tests", "Tools", "Benchmarks", "Fuzzers", "policies", "docs", "Man")
+FILES = ("README.md", "CHANGELOG.md", "SECURITY.md", "Makefile", "Package.swift", ".ci/run")
+ENDINGS = {
+    ".swift", ".py", ".sh", ".c", ".h", ".md", ".yaml", ".yml", ".json",
+    ".1", ".5", ".7",
+}
+# What others wrote, or what is stored as bytes.
+EXCLUDED = ("Tests/Vectors/", "Fuzzers/Corpus/", "Fuzzers/.build/")
+WIDTH, README_LINES = 100, 250
+
+# A space in a phrase: also the end of a line and the comment marker of the next.
+GAP = r"(?:[ \t]+|[ \t]*\n[ \t]*(?:///?|\#|\*|\.\\\")?[ \t]*)"
+WHAT = re.compile(r"(?:^|\n)(?P<before>[^\n]*)\n(?P<line>[ \t]*/// What\b)")
+BULLET_WHAT = re.compile(r"^[ \t]*/// - (?:Parameter \w+|Returns|Throws): [Ww]hat\b", re.M)
+
+
+class StyleError(Exception):
+    pass
+
+
+def phrases(style):
+    """The phrases of the table "Words", each with its replacement."""
+    _, heading, words = style.partition("\n## Words\n")
+    found = []
+    for row in re.findall(r"^\|(.*)\|(.*)\|$", words, re.M):
+        found += [(phrase, row[1].strip()) for phrase in re.findall(r"`([^`]+)`", row[0])]
+    if not heading or not found:
+        raise StyleError(f"{STYLE} has no table under 'Words'")
+    return found
+
+
+def expression(phrase):
+    words = [re.escape(word).replace(r"\*", r"\w*") for word in phrase.split()]
+    return r"(?<![\w-])" + GAP.join(words) + r"(?![\w-])"
+
+
+def texts(package):
+    """Each file that is checked, by its path below the package."""
+    candidates = [package / name for name in FILES]
+    for tree in TREES:
+        candidates += sorted((package / tree).rglob("*"))
+    for file in candidates:
+        name = file.relative_to(package).as_posix()
+        if name in QUOTING or name.startswith(EXCLUDED) or "/.build" in name:
+            continue
+        if file.is_file() and (name in FILES or file.suffix in ENDINGS):
+            yield name, file.read_text(encoding="utf-8", errors="replace")
+
+
+def line_of(text, position):
+    return text.count("\n", 0, position) + 1
+
+
+def refused_words(name, text, words, replacements):
+    for found in words.finditer(text):
+        phrase = " ".join(re.sub(r"\s(?:///?|#|\*)\s", " ", found.group()).split())
+        index = next(number for number, group in enumerate(found.groups()) if group is not None)
+        yield f"{name}:{line_of(text, found.start())}: '{phrase}': {replacements[index]}"
+
+
+def refused_comments(name, text):
+    for found in WHAT.finditer(text):
+        if not found["before"].lstrip().startswith("///") or found["before"].strip() == "///":
+            yield f"{name}:{line_of(text, found.start('line'))}: a documentation comment begins with 'What'"
+    for found in BULLET_WHAT.finditer(text):
+        yield f"{name}:{line_of(text, found.start())}: a description begins with 'what'"
+
+
+def refused_lines(name, text):
+    in_code = False
+    for number, line in enumerate(text.split("\n"), start=1):
+        if line.lstrip().startswith("```"):
+            in_code = not in_code
+        is_free = in_code or line.lstrip().startswith(("|", "    ")) or "](" in line
+        if len(line) > WIDTH and not is_free and " " in line.strip():
+            yield f"{name}:{number}: {len(line)} characters, at most {WIDTH}"
+    if name == "README.md" and text.count("\n") > README_LINES:
+        yield f"{name}:{README_LINES + 1}: {text.count(chr(10))} lines, at most {README_LINES}"
+
+
+def problems(package):
+    """Each mistake of a package as one line."""
+    table = phrases((package / STYLE).read_text(encoding="utf-8"))
+    replacements = [replacement for _, replacement in table]
+    words = re.compile("|".join(f"({expression(phrase)})" for phrase, _ in table), re.IGNORECASE)
+    for name, text in texts(package):
+        yield from refused_words(name, text, words, replacements)
+        if name.endswith(".swift"):
+            yield from refused_comments(name, text)
+        if name.endswith(".md"):
+            yield from refused_lines(name, text)
+
+
+def main(arguments):
+    package = pathlib.Path(arguments[1] if len(arguments) > 1 else ".")
+    try:
+        found = list(problems(package))
+    except (OSError, StyleError) as error:
+        print(f"check-words: error: {error}", file=sys.stderr)
+        return 2
+    for problem in found:
+        print(problem, file=sys.stderr)
+    if not found:
+        print(f"check-words: {sum(1 for _ in texts(package))} files keep to {STYLE}")
+    return 1 if found else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv))
