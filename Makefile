@@ -23,7 +23,7 @@ SWIFT_FOLDERS = $(wildcard Sources Tests Benchmarks Tools policies Fuzzers/Packa
 
 TSAN = --sanitize=thread --scratch-path .build-tsan
 # What has threads and starts no program: one that is started is not watched.
-TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackLanesTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|HeldFilesTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
+TSAN_SUITES ?= SystemIOTests.(WorkersTests|BoundedQueueTests|SpillableArrayTests)|ArchiveStoreTests.(ThreadTests|CheckpointTests|PackClosingTests|PackerPoolTests|PackHashTests|PackSharingTests|SharingSessionTests|SessionTests|MergingTests|TwoWritersTests|IndexCacheTests)|LifecycleTests.(BackupTests|SmallFileBatchTests|IncrementalTests|ParallelScanTests|PurgeOperationTests|DatabaseTests|StateInterruptionTests|RivalTests|MergeTests)
 
 SOAK_MINUTES ?= 10
 ENTRIES ?= 60000
@@ -72,8 +72,8 @@ soak: soak-databases ## backups and restores that are killed and compared, SOAK_
 	$(PYTHON) Tools/soak_trees.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \
 	  $(SOAK_MINUTES)
 	SANDBOXCTL_TEST_ALL=1 SANDBOXCTL_STRESS=1 $(SWIFT) test \
-	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|TakingBackCrashTests" \
-	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|TakingBackMacOSTests|LifecycleTests.UpdateTests"
+	  --filter "UpdateKillTests|UpdateFaultTests|InstallFaultTests|ReinstallFaultTests|RollbackCrashTests" \
+	  --filter "RemovalTests|UpdatePropertyTests|RollbackTests|AppReportTests|RollbackMacOSTests|LifecycleTests.UpdateTests"
 
 soak-databases: build ## backups of a database of DATABASE_MB (3000) that is written to, each restored and checked
 	$(PYTHON) Tools/soak_databases.py "$$($(SWIFT) build $(RELEASE) --show-bin-path)/sandboxctl" \

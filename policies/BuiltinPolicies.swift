@@ -1,4 +1,4 @@
-/// The policy files that are part of the program, as they lie in this folder.
+/// The policy files that are part of the program, as they lie in this directory.
 public enum BuiltinPolicies {
   /// One file: its name and its bytes, and what they say at their head.
   public struct File: Sendable {

@@ -9,9 +9,9 @@ struct PathCorpus {
 
   init(count: Int, seed: UInt64) {
     state = seed
-    let folders = (0..<(count / 25 + 1)).map { _ in folder() }
+    let directories = (0..<(count / 25 + 1)).map { _ in directory() }
     for _ in 0..<count {
-      bytes.append(contentsOf: (folders[next(folders.count)] + "/" + file()).utf8)
+      bytes.append(contentsOf: (directories[next(directories.count)] + "/" + file()).utf8)
       ends.append(bytes.count)
     }
   }
@@ -34,7 +34,7 @@ struct PathCorpus {
     return word
   }
 
-  private mutating func folder() -> String {
+  private mutating func directory() -> String {
     let tops = [
       "Documents", "Documents/Inbox", "Library/Application Support", "Library/Caches",
       "Library/Caches/WebKit/NetworkCache", "Library/Caches/com.apple.metal",

@@ -10,7 +10,7 @@ enum WalkBenchmark {
     var failures = 0
 
     mutating func visit(
-      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
       descent: inout WalkDescent<Void>
     ) {
       for index in batch.entries.indices {
@@ -33,7 +33,7 @@ enum WalkBenchmark {
   static func run(_ path: ByteString) throws(SystemError) {
     var counter = Counter()
     let start = Host.monotonicSeconds()
-    var walk = Walk(try Folder.open(path: path))
+    var walk = Walk(try Directory.open(path: path))
     walk.run(&counter, state: ())
     let seconds = Host.monotonicSeconds() - start
     print(

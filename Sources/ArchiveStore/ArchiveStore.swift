@@ -1,4 +1,4 @@
-// ArchiveStore keeps backups in a repository: a folder of standard containers (docs/repository-format.md).
+// ArchiveStore keeps backups in a repository: a directory of standard containers (docs/repository-format.md).
 //
 // Content is cut into blobs, named by kind and BLAKE2b-256; a blob that the index or this run knows is
 // not stored again. New blobs go as tar members into independent zstd frames, frames into packs, their
@@ -23,7 +23,7 @@ public enum FormatLimit {
   public static let contents = 16 << 20
   /// Bytes of a path within a snapshot.
   public static let path = 64 << 10
-  /// Folders within folders.
+  /// Directories within directories.
   public static let depth = 4096
   /// Bytes of repository.json.
   public static let repositoryFile = 1 << 20

@@ -10,7 +10,7 @@ public final class ProgressCounters: Sendable {
   private let bytesResumed = Atomic<UInt64>(0)
   private let opened = Atomic<Int>(0)
   private let problems = Atomic<Int>(0)
-  private let inHand = Mutex<ByteString>("")
+  private let active = Mutex<ByteString>("")
   private let noun: String
 
   /// Makes counters of nothing; what counts as a file may be called otherwise.
@@ -23,7 +23,7 @@ public final class ProgressCounters: Sendable {
       filesDone: filesDone.load(ordering: .relaxed), bytesDone: bytesDone.load(ordering: .relaxed),
       bytesResumed: bytesResumed.load(ordering: .relaxed),
       opened: opened.load(ordering: .relaxed), problems: problems.load(ordering: .relaxed),
-      inHand: inHand.withLock { $0 }, noun: noun)
+      active: active.withLock { $0 }, noun: noun)
   }
 
   /// Adds to what is to be done.
@@ -33,7 +33,7 @@ public final class ProgressCounters: Sendable {
   }
 
   /// Takes a file in hand.
-  public func begin(_ path: ByteString) { inHand.withLock { $0 = path } }
+  public func begin(_ path: ByteString) { active.withLock { $0 = path } }
 
   /// Counts bytes that are done.
   public func didHandle(bytes: UInt64) { bytesDone.wrappingAdd(bytes, ordering: .relaxed) }
@@ -69,14 +69,14 @@ public struct ProgressState: Sendable, Hashable {
   /// What went wrong so far.
   public var problems = 0
   /// The logical path of the file that was begun last; empty before the first.
-  public var inHand: ByteString = ""
+  public var active: ByteString = ""
   /// What is counted as a file: its word for one.
   public var noun = "file"
 
   /// Makes progress of its parts.
   public init(
     filesToDo: Int = 0, bytesToDo: UInt64 = 0, filesDone: Int = 0, bytesDone: UInt64 = 0,
-    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, inHand: ByteString = "",
+    bytesResumed: UInt64 = 0, opened: Int = 0, problems: Int = 0, active: ByteString = "",
     noun: String = "file"
   ) {
     self.filesToDo = filesToDo
@@ -86,7 +86,7 @@ public struct ProgressState: Sendable, Hashable {
     self.bytesResumed = bytesResumed
     self.opened = opened
     self.problems = problems
-    self.inHand = inHand
+    self.active = active
     self.noun = noun
   }
 }

@@ -43,7 +43,7 @@ public struct StoreError: Error, Hashable, Sendable {
     case unsupported
     /// A feature that the repository asks for is not known.
     case unknownFeature
-    /// An object or a folder is not there.
+    /// An object or a directory is not there.
     case missing
     /// Stored bytes are not what was written, or break the format.
     case damaged

@@ -36,7 +36,7 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// Where a frame lies.
-  public struct Place: Sendable, Hashable {
+  public struct Location: Sendable, Hashable {
     /// Where the frame begins in the file, and how many bytes it has there.
     public let stored: Range<Int>
     /// Where its content begins in the file's whole content, and how many bytes it has.
@@ -44,11 +44,11 @@ public struct SeekTable: Sendable, Hashable {
   }
 
   /// The frames' places, in their order, when the first begins at 0.
-  public var places: [Place] {
+  public var places: [Location] {
     var stored = 0
     var content = 0
     return frames.map { frame in
-      let place = Place(
+      let place = Location(
         stored: stored..<(stored + Int(frame.storedSize)),
         content: content..<(content + Int(frame.contentSize)))
       stored = place.stored.upperBound

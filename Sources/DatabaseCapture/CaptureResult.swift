@@ -7,11 +7,11 @@ public struct CaptureResult: Sendable {
   /// for a member before the last time is void, and so is all that it was given for others.
   public let members: [CapturedMember]
   /// Why the unit could not be captured under locks, when `method` is `asItStood`.
-  public internal(set) var obstacle: CaptureObstacle?
+  public internal(set) var obstacle: CaptureConflict?
 }
 
 /// Why a unit that did not hold still could not be captured under locks.
-public enum CaptureObstacle: Hashable, Sendable, CustomStringConvertible {
+public enum CaptureConflict: Hashable, Sendable, CustomStringConvertible {
   /// Others held the locks, or wrote in spite of them.
   case locked
   /// Reading it took longer than the locks may be held.
@@ -58,7 +58,7 @@ public struct CapturedMember: Hashable, Sendable {
 /// What to do when a unit neither holds still nor can be locked.
 public enum WhenBusy: Hashable, Sendable {
   /// Nothing: it is to be tried once more later.
-  case putOff
+  case deferred
   /// Wait for the locks until `Host.monotonicSeconds()` is this, then read it as it stands.
   case takeAsItStands(after: Double)
 }

@@ -16,7 +16,7 @@ extension DatabaseCapture {
 
   enum LockedCapture {
     case done([CapturedMember])
-    case failed(CaptureObstacle)
+    case failed(CaptureConflict)
   }
 
   private enum Attempt {
@@ -27,12 +27,12 @@ extension DatabaseCapture {
 
   /// Captures the unit under locks, which are given back before this returns.
   static func captureLocked(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
+    _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     until deadline: Double, within limits: LockLimits, _ store: (MemberReader) throws -> Void
   ) throws -> LockedCapture {
     do {
       while true {
-        switch try attempt(unit, in: folder, spool: spool, within: limits, store) {
+        switch try attempt(unit, in: directory, spool: spool, within: limits, store) {
         case .done(let members): return .done(members)
         case .copied(let readers): return .done(try readers.map { try take($0, store) })
         case .busy: if Host.monotonicSeconds() >= deadline { return .failed(.locked) }
@@ -50,19 +50,19 @@ extension DatabaseCapture {
   /// from a checkpoint; and an app may lock in another way. A journal may come and go: it undoes
   /// nothing in a database that nobody writes to, unless it was there before the locks.
   private static func attempt(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
+    _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     within limits: LockLimits, _ store: (MemberReader) throws -> Void
   ) throws -> Attempt {
-    guard let locks = try copying({ try DatabaseLocks.take(unit, in: folder) }) else {
+    guard let locks = try copying({ try DatabaseLocks.take(unit, in: directory) }) else {
       return .busy
     }
     let begun = Host.monotonicSeconds()
-    guard let before = try copying({ try Look.whenSettled(at: unit, in: folder) }),
+    guard let before = try copying({ try FileFingerprint.whenStable(at: unit, in: directory) }),
       try copying({ try locks.hold(before.database) })
     else { return .busy }
     var (readers, members): ([MemberReader], [CapturedMember]) = ([], [])
     for member in before.members {
-      guard let reader = try copying({ try MemberReader(member, of: unit, in: folder) }) else {
+      guard let reader = try copying({ try MemberReader(member, of: unit, in: directory) }) else {
         continue
       }
       readers.append(reader)
@@ -74,7 +74,7 @@ extension DatabaseCapture {
         members.append(try take(reader, store))
       }
     }
-    let after = try copying { try Look(at: unit, in: folder) }
+    let after = try copying { try FileFingerprint(at: unit, in: directory) }
     let isStored = members.count == readers.count
     locks.release()
     guard before.stands(until: after, readOfLog: readers.readOfLog) else { return .busy }

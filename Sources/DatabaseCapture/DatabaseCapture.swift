@@ -24,42 +24,42 @@ public enum DatabaseCapture {
   /// `store` is called with each member's reader in turn, and again from the first member on when
   /// the unit did not hold still: only the last call for each member in the result counts, and none
   /// when there is no result. It passes on what the reader throws. Copies are made in `spool`, best
-  /// a folder on the same volume: reflinks need neither time nor space.
+  /// a directory on the same volume: reflinks need neither time nor space.
   ///
   /// Throws what `store` throws, and `SystemError` when a member cannot be read.
   public static func capture(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
+    _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
     try capture(
-      unit, in: folder, spool: spool, whenBusy: whenBusy, within: LockLimits(), store: store)
+      unit, in: directory, spool: spool, whenBusy: whenBusy, within: LockLimits(), store: store)
   }
 
   /// The same, with other limits on how long locks are held.
   static func capture(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, spool: borrowing Folder,
+    _ unit: DatabaseUnit, in directory: borrowing Directory, spool: borrowing Directory,
     whenBusy: WhenBusy, within limits: LockLimits, store: (MemberReader) throws -> Void
   ) throws -> CaptureResult? {
     for _ in 1...watchings {
-      if let members = try watch(unit, in: folder, store) {
+      if let members = try watch(unit, in: directory, store) {
         return CaptureResult(method: .watching, members: members)
       }
     }
-    let obstacle: CaptureObstacle
+    let obstacle: CaptureConflict
     let locked = try captureLocked(
-      unit, in: folder, spool: spool, until: deadline(whenBusy), within: limits, store)
+      unit, in: directory, spool: spool, until: deadline(whenBusy), within: limits, store)
     switch locked {
     case .done(let members): return CaptureResult(method: .locks, members: members)
     case .failed(let found): obstacle = found
     }
-    if case .putOff = whenBusy { return nil }
-    let members = try readAsItStands(unit, in: folder, store)
+    if case .deferred = whenBusy { return nil }
+    let members = try readAsItStands(unit, in: directory, store)
     return CaptureResult(method: .asItStood, members: members, obstacle: obstacle)
   }
 
   private static func deadline(_ whenBusy: WhenBusy) -> Double {
     switch whenBusy {
-    case .putOff: Host.monotonicSeconds() + shortWait
+    case .deferred: Host.monotonicSeconds() + shortWait
     case .takeAsItStands(let deadline): deadline
     }
   }
@@ -74,11 +74,11 @@ public enum DatabaseCapture {
 
   /// The last way: whatever is read.
   private static func readAsItStands(
-    _ unit: DatabaseUnit, in folder: borrowing Folder, _ store: (MemberReader) throws -> Void
+    _ unit: DatabaseUnit, in directory: borrowing Directory, _ store: (MemberReader) throws -> Void
   ) throws -> [CapturedMember] {
     var members: [CapturedMember] = []
     for member in DatabaseUnit.captured {
-      if let reader = try MemberReader(member, of: unit, in: folder) {
+      if let reader = try MemberReader(member, of: unit, in: directory) {
         members.append(try take(reader, store))
       }
     }

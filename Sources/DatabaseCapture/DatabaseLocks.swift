@@ -20,15 +20,15 @@ struct DatabaseLocks: ~Copyable {
 
   /// Takes them all, or nil when someone else holds one; does not wait.
   static func take(
-    _ unit: DatabaseUnit, in folder: borrowing Folder
+    _ unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> DatabaseLocks? {
     // From here on what is taken is given back, however this ends.
-    var locks = DatabaseLocks(database: try folder.fileUntouched(unit.name), sharedMemory: nil)
+    var locks = DatabaseLocks(database: try directory.fileUntouched(unit.name), sharedMemory: nil)
     guard try locks.database.lockShared(pending) else { return nil }
     let isShared = try locks.database.lockShared(shared)
     try locks.database.unlock(pending)
     guard isShared else { return nil }
-    guard let index = try folder.regularFile(unit.name(of: .sharedMemory)),
+    guard let index = try directory.regularFile(unit.name(of: .sharedMemory)),
       try index.isLockedElsewhere(users)
     else { return locks }
     guard try index.lockShared(firstReaders) else { return nil }
@@ -48,9 +48,9 @@ struct DatabaseLocks: ~Copyable {
   /// Whether a connection is in a transaction that writes in a rollback mode: it holds the reserved byte
   /// from its first change to its commit. With its journal in memory, or without one, nothing else tells.
   static func areReserved(
-    of unit: DatabaseUnit, in folder: borrowing Folder
+    of unit: DatabaseUnit, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
-    try folder.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
+    try directory.regularFile(unit.name)?.isLockedElsewhere(reserved) ?? false
   }
 
   /// Gives the locks back.

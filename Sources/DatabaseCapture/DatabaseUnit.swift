@@ -26,7 +26,7 @@ public struct DatabaseUnit: Hashable, Sendable {
     Self.captured.contains { name(of: $0) == file }
   }
 
-  /// The units that names of files of one folder show: a name with another that is it and `-wal`.
+  /// The units that names of files of one directory show: a name with another that is it and `-wal`.
   /// The names must be sorted by their bytes, and the units are.
   public static func pairs(
     in names: some RandomAccessCollection<ByteString>

@@ -4,7 +4,7 @@ public import SystemIO
 public final class MemberReader {
   /// What the file is of the unit.
   public let member: DatabaseMember
-  /// The file's name in its folder.
+  /// The file's name in its directory.
   public let name: ByteString
   /// The status before the first byte is read; its size is how many bytes are read, unless the file
   /// ends before.
@@ -21,14 +21,14 @@ public final class MemberReader {
 
   /// Opens a member; nil when it is not there, or no regular file. The database itself must be.
   init?(
-    _ member: DatabaseMember, of unit: DatabaseUnit, in folder: borrowing Folder,
+    _ member: DatabaseMember, of unit: DatabaseUnit, in directory: borrowing Directory,
     mustStand: Bool = false
   ) throws(SystemError) {
     let name = unit.name(of: member)
-    guard let file = try folder.regularFile(name) else {
+    guard let file = try directory.regularFile(name) else {
       guard member == .database else { return nil }
-      _ = try folder.status(name)
-      throw .replaced(folder.path.appending(name))
+      _ = try directory.status(name)
+      throw .replaced(directory.path.appending(name))
     }
     self.member = member
     self.name = name
@@ -105,7 +105,7 @@ public final class MemberReader {
 
   /// Makes a reflink of the file without a name and reads that from now on; false where the volume has
   /// none.
-  func makeClone(in spool: borrowing Folder) throws -> Bool {
+  func makeClone(in spool: borrowing Directory) throws -> Bool {
     let copy = try spool.createUnnamed()
     guard try copy.clone(of: file) else { return false }
     self.copy = consume copy
@@ -115,7 +115,7 @@ public final class MemberReader {
   /// Copies the file into one without a name and reads that from now on.
   ///
   /// - Throws: `TooLate` if that takes more than `limit` seconds since `begun`.
-  func makeCopy(in spool: borrowing Folder, since begun: Double, limit: Double) throws {
+  func makeCopy(in spool: borrowing Directory, since begun: Double, limit: Double) throws {
     let copy = try spool.createUnnamed()
     end(after: limit, since: begun)
     try fill(copy)

@@ -14,12 +14,12 @@ public enum SampleDevice {
   /// The last day of changes that a sample knows.
   public static let lastDay = 30
 
-  /// Makes a sample in a folder that does not exist or is empty, as it is after `day` days of
+  /// Makes a sample in a directory that does not exist or is empty, as it is after `day` days of
   /// changes: 0 to `lastDay`.
   public static func make(at path: ByteString, day: Int = 0) throws(SampleError) -> SampleReport {
     try check(day, 0...lastDay)
     let manifest = try Manifest(day: day)
-    var writer = TreeWriter(root: try emptyFolder(path))
+    var writer = TreeWriter(root: try emptyDirectory(path))
     do {
       try writer.make(manifest)
     } catch {
@@ -39,7 +39,7 @@ public enum SampleDevice {
       try writer.change(from: start, to: manifest)
     } catch {
       throw SampleError(
-        error, hint: "the sample is no longer whole: make a new one in another folder")
+        error, hint: "the sample is no longer whole: make a new one in another directory")
     }
     return writer.report
   }
@@ -58,41 +58,42 @@ public enum SampleDevice {
   }
 }
 
-// MARK: - The folder
+// MARK: - The directory
 
 extension SampleDevice {
-  /// Opens the folder for a new sample, making it and what is missing above it.
-  private static func emptyFolder(_ path: ByteString) throws(SampleError) -> Folder {
+  /// Opens the directory for a new sample, making it and what is missing above it.
+  private static func emptyDirectory(_ path: ByteString) throws(SampleError) -> Directory {
     do {
-      let folder = try Folder.open(path: path)
-      if try folder.isEmpty() { return folder }
+      let directory = try Directory.open(path: path)
+      if try directory.isEmpty() { return directory }
     } catch {
       guard error.isMissing, path.lastComponent != nil else { throw SampleError(error) }
-      return try newFolder(path)
+      return try newDirectory(path)
     }
     throw SampleError(
-      .notEmpty, "make a sample device in", on: path, "the folder is not empty",
-      hint: "name a folder that does not exist or is empty; nothing was changed")
+      .notEmpty, "make a sample device in", on: path, "the directory is not empty",
+      hint: "name a directory that does not exist or is empty; nothing was changed")
   }
 
-  /// Makes the folder; it is given its mode before it is opened, as the umask may forbid that.
-  private static func newFolder(_ path: ByteString) throws(SampleError) -> Folder {
+  /// Makes the directory; it is given its mode before it is opened, as the umask may forbid that.
+  private static func newDirectory(_ path: ByteString) throws(SampleError) -> Directory {
     let above = path.parent
     do {
-      let parent = try Folder.make(path: above.isEmpty ? "." : above)
+      let parent = try Directory.make(path: above.isEmpty ? "." : above)
       let name = path.lastComponent ?? "."
-      try parent.createFolder(name)
+      try parent.createDirectory(name)
       try parent.setPermissions(0o755, of: name)
-      return try parent.folder(name)
+      return try parent.directory(name)
     } catch {
       throw SampleError(error)
     }
   }
 
-  /// Opens the folder of a sample, which its device file tells.
-  private static func sample(_ path: ByteString, _ start: Manifest) throws(SampleError) -> Folder {
+  /// Opens the directory of a sample, which its device file tells.
+  private static func sample(_ path: ByteString, _ start: Manifest) throws(SampleError) -> Directory
+  {
     do {
-      let root = try Folder.open(path: path)
+      let root = try Directory.open(path: path)
       if try start.isDeviceFile(in: root) { return root }
     } catch {
       throw SampleError(error)

@@ -5,9 +5,9 @@ public import SystemIO
 public struct SampleError: Error, Hashable, Sendable {
   /// What kind of failure it is, for those who decide by it.
   public enum Code: String, Sendable {
-    /// The folder for a new sample holds something.
+    /// The directory for a new sample holds something.
     case notEmpty = "not-empty"
-    /// The folder holds no sample that this program made.
+    /// The directory holds no sample that this program made.
     case notASample = "not-a-sample"
     /// A day that the sample does not have.
     case noSuchDay = "no-such-day"
@@ -51,6 +51,6 @@ public struct SampleError: Error, Hashable, Sendable {
 }
 
 extension SampleError: CustomStringConvertible {
-  /// The whole sentence: "cannot make a sample device in 'x': the folder is not empty".
+  /// The whole sentence: "cannot make a sample device in 'x': the directory is not empty".
   public var description: String { "cannot \(attempt) '\(subject)': \(reason)" }
 }

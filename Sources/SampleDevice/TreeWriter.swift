@@ -1,16 +1,16 @@
 internal import SystemIO
 
-/// Carries out a manifest in a folder, relative to the folder's handle and following no link.
+/// Carries out a manifest in a directory, relative to the directory's handle and following no link.
 struct TreeWriter: ~Copyable {
-  private let root: Folder
+  private let root: Directory
   private(set) var report = SampleReport()
 
-  init(root: consuming Folder) { self.root = root }
+  init(root: consuming Directory) { self.root = root }
 
-  /// Makes everything: folders first, then what they hold, other names of files when these are
-  /// there, and the folders' times when nothing more comes into them.
+  /// Makes everything: directories first, then what they hold, other names of files when these are
+  /// there, and the directories' times when nothing more comes into them.
   mutating func make(_ manifest: Manifest) throws(SystemError) {
-    for entry in manifest.entries where entry.content == .folder { try makeFolder(entry) }
+    for entry in manifest.entries where entry.content == .folder { try makeDirectory(entry) }
     for entry in manifest.entries { try makeFile(entry) }
     for entry in manifest.entries {
       if case .hardLink(let file) = entry.content { try makeHardLink(entry.path, of: file) }
@@ -32,16 +32,16 @@ struct TreeWriter: ~Copyable {
     for entry in manifest.entries where touched.contains(entry.path) { try setTime(entry) }
   }
 
-  /// Opens a folder below the root.
-  private func folder(_ path: ByteString) throws(SystemError) -> Folder {
-    var folder = try root.duplicate()
-    for name in path.components { folder = try folder.folder(name) }
-    return folder
+  /// Opens a directory below the root.
+  private func directory(_ path: ByteString) throws(SystemError) -> Directory {
+    var directory = try root.duplicate()
+    for name in path.components { directory = try directory.directory(name) }
+    return directory
   }
 
-  private mutating func makeFolder(_ entry: ManifestEntry) throws(SystemError) {
-    let parent = try folder(entry.parent)
-    try parent.createFolder(entry.name)
+  private mutating func makeDirectory(_ entry: ManifestEntry) throws(SystemError) {
+    let parent = try directory(entry.parent)
+    try parent.createDirectory(entry.name)
     try parent.setPermissions(entry.permissions, of: entry.name)
     try set(entry.marks, on: parent.attributes(of: entry.name))
     report.entries += 1
@@ -52,7 +52,7 @@ struct TreeWriter: ~Copyable {
   private mutating func makeFile(
     _ entry: ManifestEntry, replacing: Bool = false
   ) throws(SystemError) {
-    let parent = try folder(entry.parent)
+    let parent = try directory(entry.parent)
     switch entry.content {
     case .folder, .hardLink: return
     case .link(let target):
@@ -69,7 +69,7 @@ struct TreeWriter: ~Copyable {
   }
 
   private mutating func write(
-    _ pieces: [ManifestEntry.Piece], of entry: ManifestEntry, in parent: borrowing Folder,
+    _ pieces: [ManifestEntry.Piece], of entry: ManifestEntry, in parent: borrowing Directory,
     replacing: Bool
   ) throws(SystemError) {
     let name: ByteString = replacing ? ".sandboxctl-sample.tmp" : entry.name
@@ -92,7 +92,7 @@ struct TreeWriter: ~Copyable {
     _ path: ByteString, of file: ByteString
   ) throws(SystemError) {
     guard let name = path.lastComponent, let existing = file.lastComponent else { return }
-    try folder(path.parent).createHardLink(name, to: existing, in: try folder(file.parent))
+    try directory(path.parent).createHardLink(name, to: existing, in: try directory(file.parent))
     report.entries += 1
   }
 
@@ -105,20 +105,20 @@ struct TreeWriter: ~Copyable {
         try attributes.set(mark.name, to: mark.value)
       } catch {
         guard error.isUnsupported else { throw error }
-        report.marksLeftOut += 1
+        report.marksExcluded += 1
       }
     }
   }
 
   private func setTime(_ entry: ManifestEntry) throws(SystemError) {
-    try folder(entry.path).setModified(entry.modified)
+    try directory(entry.path).setModified(entry.modified)
   }
 
   /// Removes a file; one that is not there is as it should be.
   private mutating func remove(_ path: ByteString) throws(SystemError) {
     guard let name = path.lastComponent else { return }
     do {
-      try folder(path.parent).remove(name)
+      try directory(path.parent).remove(name)
       report.removed += 1
     } catch {
       guard error.isMissing else { throw error }

@@ -24,8 +24,8 @@ enum ExitStatus: Int32, Error {
 
   /// The status where the work was done with damage passed over: an interruption, or a goal that was
   /// not met, says more.
-  func after(passingOverDamage hasPassedOver: Bool) -> ExitStatus {
-    hasPassedOver && (self == .done || self == .doneInPart) ? .damaged : self
+  func after(passingOverDamage hasSkipped: Bool) -> ExitStatus {
+    hasSkipped && (self == .done || self == .doneInPart) ? .damaged : self
   }
 }
 
@@ -36,9 +36,9 @@ struct Failure {
   let hint: String?
 
   /// What is not found may be in what is damaged and was passed over: then the status tells of that.
-  init(_ error: any Error, passingOverDamage hasPassedOver: Bool) {
+  init(_ error: any Error, passingOverDamage hasSkipped: Bool) {
     let failure = Failure(error)
-    let isHidden = hasPassedOver && (error as? LifecycleError)?.kind == .notFound
+    let isHidden = hasSkipped && (error as? LifecycleError)?.kind == .notFound
     self.init(isHidden ? .damaged : failure.status, failure.message, failure.hint)
   }
 

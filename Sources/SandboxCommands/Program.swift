@@ -21,9 +21,9 @@ extension SandboxctlProgram {
   /// Mapped files are the copies of the index and the temporary file of large tables
   /// (`SpillPool`). Where the disk fails to read one, that is an error with a message, not a signal.
   private static func tellOfLostCopies() {
-    let folder = Host.cacheFolder?.appending("sandboxctl") ?? ""
+    let directory = Host.cacheDirectory?.appending("sandboxctl") ?? ""
     let message = """
-      sandboxctl: error: cannot read a mapped file: a copy of the index in '\(folder)', or the \
+      sandboxctl: error: cannot read a mapped file: a copy of the index in '\(directory)', or the \
       temporary file in /var/tmp
       sandboxctl: hint: check the disks of both; copies of the index can be removed, as they are made \
       again; 'sandboxctl recover' finishes what was interrupted
@@ -44,13 +44,13 @@ extension SandboxctlCommand {
     do {
       line = try ConfiguredCommandLine.read(arguments)
       console.isJSON = line.words.contains("--json")
-      status = try perform(line, console).after(passingOverDamage: console.hasPassedOver)
+      status = try perform(line, console).after(passingOverDamage: console.hasSkipped)
     } catch {
-      let failure = line.naming(Failure(error, passingOverDamage: console.hasPassedOver))
+      let failure = line.naming(Failure(error, passingOverDamage: console.hasSkipped))
       console.failure(failure)
       status = failure.status
     }
-    warnOfUnsyncedFolders(console)
+    warnOfUnsyncedDirectories(console)
     do {
       try console.flush()
     } catch {
@@ -63,10 +63,10 @@ extension SandboxctlCommand {
   }
 
   /// Warns once of a file system on which what was written may not outlast a power failure.
-  private static func warnOfUnsyncedFolders(_ console: Console) {
-    guard let folder = UnsyncedFolders.first else { return }
+  private static func warnOfUnsyncedDirectories(_ console: Console) {
+    guard let directory = UnsyncedDirectories.first else { return }
     console.warning(
-      "the file system of '\(Paths.text(folder))' cannot sync folders: after a power failure, what was "
+      "the file system of '\(Paths.text(directory))' cannot sync folders: after a power failure, what was "
         + "written there last may be missing")
   }
 

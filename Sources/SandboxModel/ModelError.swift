@@ -29,7 +29,7 @@ public struct ModelError: Error, Hashable, Sendable {
   }
 
   /// Where in the bytes: text has lines and columns, counted from 1; binary data has offsets.
-  public enum Place: Hashable, Sendable {
+  public enum Location: Hashable, Sendable {
     case line(Int, column: Int)
     case offset(Int)
   }
@@ -39,7 +39,7 @@ public struct ModelError: Error, Hashable, Sendable {
   public let attempt: String
   /// The path or name it was tried on, where it is known.
   public let subject: ByteString?
-  public let place: Place?
+  public let place: Location?
   /// Why it could not be done.
   public let reason: String
   /// What to do about it, where there is something to say.
@@ -47,7 +47,7 @@ public struct ModelError: Error, Hashable, Sendable {
 
   /// Makes an error.
   public init(
-    _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Place? = nil,
+    _ code: Code, _ attempt: String, on subject: ByteString? = nil, at place: Location? = nil,
     _ reason: String, hint: String? = nil
   ) {
     self.code = code
@@ -80,7 +80,7 @@ extension ModelError: CustomStringConvertible {
   }
 }
 
-extension ModelError.Place: CustomStringConvertible {
+extension ModelError.Location: CustomStringConvertible {
   /// The place in words: `line 3, column 7` or `byte 12`.
   public var description: String {
     switch self {

@@ -1,7 +1,7 @@
 /// A file that appears whole or not at all: written beside its place, synced, renamed, and the
-/// folder synced. Without `commit()` its temporary is removed.
+/// directory synced. Without `commit()` its temporary is removed.
 public struct AtomicFile: ~Copyable {
-  private let folder: Folder
+  private let directory: Directory
   private let temporary: ByteString
   private let file: Descriptor
   private var isDone = false
@@ -16,11 +16,11 @@ public struct AtomicFile: ~Copyable {
   }
 
   /// Begins a file in `folder`, under a temporary name that nobody else uses.
-  public init(in folder: borrowing Folder, permissions: UInt16 = 0o666) throws(SystemError) {
+  public init(in directory: borrowing Directory, permissions: UInt16 = 0o666) throws(SystemError) {
     let name = Self.temporaryName()
-    let place = try folder.duplicate()
+    let place = try directory.duplicate()
     let created = try place.create(name, permissions: permissions)
-    self.folder = place
+    self.directory = place
     temporary = name
     file = created
   }
@@ -31,7 +31,7 @@ public struct AtomicFile: ~Copyable {
   }
 
   deinit {
-    if !isDone { try? folder.remove(temporary) }
+    if !isDone { try? directory.remove(temporary) }
   }
 
   /// Writes all bytes behind those written before.
@@ -44,17 +44,17 @@ public struct AtomicFile: ~Copyable {
     as name: ByteString, replacing: Bool = true, durably: Bool = true
   ) throws(SystemError) {
     if durably { try file.sync() }
-    try folder.rename(temporary, to: name, in: folder, replacing: replacing)
+    try directory.rename(temporary, to: name, in: directory, replacing: replacing)
     isDone = true
-    if durably { try folder.sync() }
+    if durably { try directory.sync() }
   }
 
   /// Writes a whole small file in one call.
   public static func write(
-    _ bytes: borrowing [UInt8], as name: ByteString, in folder: borrowing Folder,
+    _ bytes: borrowing [UInt8], as name: ByteString, in directory: borrowing Directory,
     permissions: UInt16 = 0o666, replacing: Bool = true
   ) throws(SystemError) {
-    let file = try AtomicFile(in: folder, permissions: permissions)
+    let file = try AtomicFile(in: directory, permissions: permissions)
     try file.write(bytes)
     try file.commit(as: name, replacing: replacing)
   }

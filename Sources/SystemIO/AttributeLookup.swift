@@ -14,17 +14,17 @@ public struct AttributeLookup: ~Copyable {
   /// Whether the entry has no attribute.
   public var isEmpty: Bool { filled == 0 }
 
-  /// Lists the attributes of a folder itself.
-  public mutating func list(_ folder: borrowing Folder) throws(SystemError) {
-    try unsafe fill(folder.path) { unsafe cl_list_attributes(folder.raw, nil, $0, $1) }
+  /// Lists the attributes of a directory itself.
+  public mutating func list(_ directory: borrowing Directory) throws(SystemError) {
+    try unsafe fill(directory.path) { unsafe cl_list_attributes(directory.raw, nil, $0, $1) }
   }
 
-  /// Lists the attributes of a folder's child, a link's own.
+  /// Lists the attributes of a directory's child, a link's own.
   public mutating func list(
-    _ name: borrowing NameBuffer, in folder: borrowing Folder
+    _ name: borrowing NameBuffer, in directory: borrowing Directory
   ) throws(SystemError) {
-    try unsafe fill(folder.path.appending(name.copy)) { into, count in
-      unsafe name.withCString { unsafe cl_list_attributes(folder.raw, $0, into, count) }
+    try unsafe fill(directory.path.appending(name.copy)) { into, count in
+      unsafe name.withCString { unsafe cl_list_attributes(directory.raw, $0, into, count) }
     }
   }
 

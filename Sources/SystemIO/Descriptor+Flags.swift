@@ -33,8 +33,8 @@ extension Descriptor {
   }
 }
 
-extension Folder {
-  /// Sets and clears the folder's flags, as `Descriptor.setFlags(_:)` does a file's.
+extension Directory {
+  /// Sets and clears the directory's flags, as `Descriptor.setFlags(_:)` does a file's.
   public func setFlags(_ flags: UInt32) throws(SystemError) { try descriptor.setFlags(flags) }
 
   /// Clears the flags of `FileFlags.compared` where the file system has any.

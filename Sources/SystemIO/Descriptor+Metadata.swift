@@ -50,7 +50,7 @@ public enum FileFlags {
   /// system keeps the file.
   public static let kept: UInt32 =
     secureDeletion | undelete | compressed | synchronous | immutable | append | noDump
-    | noAccessTime | noCompression | journalData | noTail | synchronousFolder | topFolder
+    | noAccessTime | noCompression | journalData | noTail | synchronousDirectory | topDirectory
     | noCopyOnWrite
 
   /// Those by which a file is held against what is stored of it. Whether a file is compressed, or
@@ -75,7 +75,7 @@ public enum FileFlags {
   private static let noCompression: UInt32 = 0x400
   private static let journalData: UInt32 = 0x4000
   private static let noTail: UInt32 = 0x8000
-  private static let synchronousFolder: UInt32 = 0x10000
-  private static let topFolder: UInt32 = 0x20000
+  private static let synchronousDirectory: UInt32 = 0x10000
+  private static let topDirectory: UInt32 = 0x20000
   private static let noCopyOnWrite: UInt32 = 0x80_0000
 }

@@ -19,7 +19,7 @@ public struct Descriptor: ~Copyable, Sendable {
   deinit { if raw >= 0 { _ = cl_close(raw) } }
 
   /// Opens the regular file at a path, relative to the working directory if it is not absolute. The last
-  /// component may be a link; below folders that others can write to, use `Folder` instead.
+  /// component may be a link; below directories that others can write to, use `Directory` instead.
   ///
   /// Nothing else is opened: a FIFO would keep its reader waiting for ever.
   public static func open(path: ByteString) throws(SystemError) -> Descriptor {

@@ -1,8 +1,8 @@
 internal import CLinux
 internal import Glibc
 
-/// Extended attributes of an open file or folder, or of a folder's child without opening it; good
-/// only as long as that file or folder is open.
+/// Extended attributes of an open file or directory, or of a directory's child without opening it; good
+/// only as long as that file or directory is open.
 public struct ExtendedAttributes: Sendable {
   let raw: Int32
   /// The child's name; nil for what is open itself.

@@ -11,10 +11,11 @@ public struct FileLock: ~Copyable, Sendable {
   /// Takes the lock named `name` in `folder`, making the file if need be. An error for which
   /// `isBusy` holds says that another program has it.
   public init(
-    _ name: ByteString, in folder: borrowing Folder, exclusive: Bool = true, waiting: Bool = false
+    _ name: ByteString, in directory: borrowing Directory, exclusive: Bool = true,
+    waiting: Bool = false
   ) throws(SystemError) {
     try self.init(
-      folder.openOrCreate(name, permissions: 0o600), exclusive: exclusive, waiting: waiting)
+      directory.openOrCreate(name, permissions: 0o600), exclusive: exclusive, waiting: waiting)
   }
 
   private init(
@@ -39,8 +40,8 @@ public struct FileLock: ~Copyable, Sendable {
   }
 
   /// Who noted in the file of a lock that it took it, where that can be read.
-  public static func holder(of name: ByteString, in folder: borrowing Folder) -> LockHolder? {
-    guard let bytes = try? folder.file(name).readAll(limit: 64) else { return nil }
+  public static func holder(of name: ByteString, in directory: borrowing Directory) -> LockHolder? {
+    guard let bytes = try? directory.file(name).readAll(limit: 64) else { return nil }
     let words = bytes.prefix { $0 != UInt8(ascii: "\n") }.split(separator: UInt8(ascii: " "))
       .map { String(decoding: $0, as: UTF8.self) }
     guard words.count == 2, let process = Int32(words[0]), process > 0,
@@ -56,10 +57,10 @@ public struct FileLock: ~Copyable, Sendable {
   /// Whether somebody holds the lock named `name`, exclusively; a lock that was never made is nobody's.
   /// Nothing is made or changed, but for a moment nobody else gets the lock exclusively.
   public static func isHeld(
-    _ name: ByteString, in folder: borrowing Folder
+    _ name: ByteString, in directory: borrowing Directory
   ) throws(SystemError) -> Bool {
     do throws(SystemError) {
-      _ = try FileLock(folder.file(name), exclusive: false, waiting: false)
+      _ = try FileLock(directory.file(name), exclusive: false, waiting: false)
       return false
     } catch {
       if error.isMissing { return false }

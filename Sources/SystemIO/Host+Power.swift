@@ -2,12 +2,13 @@ extension Host {
   /// Whether the machine has mains power, as far as the kernel tells: a supply of the type `Mains` or
   /// `USB` is online, or no battery is discharging (systemd's rule for ConditionACPower).
   ///
-  /// - Parameter supplies: the kernel's folder of power supplies (`Documentation/ABI/testing/
+  /// - Parameter supplies: the kernel's directory of power supplies (`Documentation/ABI/testing/
   ///   sysfs-class-power`).
   public static func isOnMainsPower(
     supplies: ByteString = "/sys/class/power_supply"
   ) -> Bool {
-    guard let folder = try? Folder.open(path: supplies), let names = try? folder.names() else {
+    guard let directory = try? Directory.open(path: supplies), let names = try? directory.names()
+    else {
       return true
     }
     func value(_ name: ByteString, _ key: ByteString) -> String {

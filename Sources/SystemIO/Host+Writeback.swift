@@ -9,7 +9,7 @@ extension Host {
   /// each `dirty_writeback_centisecs` (the kernel's `Documentation/admin-guide/sysctl/vm.rst`), and
   /// takes a while. A minute where these are as distributions have them; a day where no thread wakes.
   ///
-  /// - Parameter settings: the kernel's folder of settings of the virtual memory.
+  /// - Parameter settings: the kernel's directory of settings of the virtual memory.
   public static func writebackDelay(settings: ByteString) -> Double {
     func seconds(_ key: ByteString) -> Double? {
       let bytes = try? Descriptor.open(path: settings.appending(key)).readAll(limit: 64)

@@ -82,28 +82,30 @@ public enum Host {
     return bytes.isEmpty ? nil : bytes
   }
 
-  /// The user's folder of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`; nil when the
+  /// The user's directory of what can be made again: `$XDG_CACHE_HOME`, else `~/.cache`; nil when the
   /// environment names neither by an absolute path.
-  public static var cacheFolder: ByteString? { baseFolder("XDG_CACHE_HOME", ".cache") }
+  public static var cacheDirectory: ByteString? { baseDirectory("XDG_CACHE_HOME", ".cache") }
 
-  /// The user's folder of settings: `$XDG_CONFIG_HOME`, else `~/.config`; nil when the environment
+  /// The user's directory of settings: `$XDG_CONFIG_HOME`, else `~/.config`; nil when the environment
   /// names neither by an absolute path.
-  public static var configurationFolder: ByteString? { baseFolder("XDG_CONFIG_HOME", ".config") }
+  public static var configurationDirectory: ByteString? {
+    baseDirectory("XDG_CONFIG_HOME", ".config")
+  }
 
-  /// The user's folder of data: `$XDG_DATA_HOME`, else `~/.local/share`; nil when the environment
+  /// The user's directory of data: `$XDG_DATA_HOME`, else `~/.local/share`; nil when the environment
   /// names neither by an absolute path.
-  public static var dataFolder: ByteString? { baseFolder("XDG_DATA_HOME", ".local/share") }
+  public static var dataDirectory: ByteString? { baseDirectory("XDG_DATA_HOME", ".local/share") }
 
-  /// One of the folders of the XDG Base Directory Specification 0.8, by which a path that is not
+  /// One of the directories of the XDG Base Directory Specification 0.8, by which a path that is not
   /// absolute counts as none.
-  private static func baseFolder(_ variable: String, _ standard: ByteString) -> ByteString? {
+  private static func baseDirectory(_ variable: String, _ standard: ByteString) -> ByteString? {
     if let named = environment(variable), named.isAbsolute { return named }
     guard let home = environment("HOME"), home.isAbsolute else { return nil }
     return home.appending(standard)
   }
 
   /// The working directory.
-  public static func workingFolder() -> ByteString? {
+  public static func workingDirectory() -> ByteString? {
     var buffer = [UInt8](repeating: 0, count: 64 * 1024)
     let found = unsafe buffer.withUnsafeMutableBytes {
       guard let first = $0.baseAddress else { return false }
@@ -124,12 +126,12 @@ public enum Host {
 
   /// The mount point of the volume that holds `path`, or the path itself if that is not known.
   public static func mountPoint(of path: ByteString) -> ByteString {
-    guard var point = try? realPath(path), var status = try? Folder.open(path: point).status()
+    guard var point = try? realPath(path), var status = try? Directory.open(path: point).status()
     else { return path }
     while point != "/", !status.isMountPoint {
       let above = parent(of: point)
       // Kernels before 5.8 do not report mount points.
-      guard let next = try? Folder.open(path: above).status(),
+      guard let next = try? Directory.open(path: above).status(),
         next.identity.device == status.identity.device
       else { return point }
       (point, status) = (above, next)
@@ -146,7 +148,7 @@ public enum Host {
   /// with its links resolved.
   public static func linkFree(_ path: ByteString) -> ByteString {
     do throws(SystemError) {
-      _ = try Folder.open(resolved: path)
+      _ = try Directory.open(resolved: path)
       return path
     } catch { return error.number == ELOOP ? resolved(path) : path }
   }
@@ -168,7 +170,7 @@ public enum Host {
     let called = unsafe ByteString(bytes.map { UInt8(bitPattern: $0) })
     let candidates =
       called.bytes.contains(UInt8(ascii: "/"))
-      ? [called.isAbsolute ? called : workingFolder()?.appending(called)]
+      ? [called.isAbsolute ? called : workingDirectory()?.appending(called)]
       : (environment("PATH")?.bytes ?? []).split(separator: UInt8(ascii: ":"))
         .map { ByteString($0).appending(called) }
     let isRunning = { (path: ByteString) in path.isAbsolute && (try? realPath(path)) == running }

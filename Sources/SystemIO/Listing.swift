@@ -3,7 +3,7 @@ internal import Glibc
 
 /// One buffer of names as `getdents64(2)` fills it: the names are used where they lie.
 ///
-/// 64 KiB hold about 2,000 names, so a folder of ordinary size is one call and one batch.
+/// 64 KiB hold about 2,000 names, so a directory of ordinary size is one call and one batch.
 struct Listing: ~Copyable {
   /// The buffer, for the names at the places that `withEach` gives.
   private(set) var bytes = [UInt8](repeating: 0, count: 64 * 1024)
@@ -11,7 +11,7 @@ struct Listing: ~Copyable {
   private var filled = 0
 
   /// Where one name lies in the buffer, a NUL behind it, and what else the listing says of it.
-  struct Place {
+  struct Location {
     let range: Range<Int>
     let inode: UInt64
     /// `DT_DIR` and so on; `DT_UNKNOWN` where the file system does not tell the kind in listings.
@@ -34,14 +34,14 @@ struct Listing: ~Copyable {
   /// The buffer holds one `struct linux_dirent64` after another: inode 8 bytes, offset 8, length of
   /// the record 2, type 1, then the name and a NUL.
   @inline(__always)
-  func withEach(_ body: (Place, UnsafePointer<CChar>) -> Void) {
+  func withEach(_ body: (Location, UnsafePointer<CChar>) -> Void) {
     unsafe bytes.withUnsafeBytes { buffer in
       var record = 0
       while record < filled {
         let next = record &+ Int(unsafe buffer.load(fromByteOffset: record &+ 16, as: UInt16.self))
         let start = record &+ 19
         let end = unsafe Self.endOfName(buffer, start: start, next: next)
-        let place = Place(
+        let place = Location(
           range: start..<end, inode: unsafe buffer.load(fromByteOffset: record, as: UInt64.self),
           type: unsafe buffer[record &+ 18])
         if let first = buffer.baseAddress, unsafe !Self.isSelfOrParent(buffer, place.range) {
@@ -71,5 +71,5 @@ struct Listing: ~Copyable {
   }
 
   /// A copy of a name.
-  func name(_ place: Place) -> ByteString { ByteString(bytes[place.range]) }
+  func name(_ place: Location) -> ByteString { ByteString(bytes[place.range]) }
 }

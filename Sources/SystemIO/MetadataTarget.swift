@@ -1,4 +1,4 @@
-/// An open file or folder whose metadata can be set.
+/// An open file or directory whose metadata can be set.
 public protocol MetadataTarget: ~Copyable {
   /// Its extended attributes.
   var attributes: ExtendedAttributes { get }
@@ -13,4 +13,4 @@ public protocol MetadataTarget: ~Copyable {
 }
 
 extension Descriptor: MetadataTarget {}
-extension Folder: MetadataTarget {}
+extension Directory: MetadataTarget {}

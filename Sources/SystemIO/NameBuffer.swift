@@ -1,7 +1,7 @@
 internal import CLinux
 internal import Glibc
 
-/// A name in a folder, or a path of a few, in a place that is used again for the next one: for
+/// A name in a directory, or a path of a few, in a place that is used again for the next one: for
 /// questions about each entry of a tree, which so cost no allocation.
 public struct NameBuffer: ~Copyable {
   /// The bytes and a NUL behind them.
@@ -59,7 +59,7 @@ public struct NameBuffer: ~Copyable {
   }
 }
 
-extension Folder {
+extension Directory {
   /// The status of a child, a link's own; nil when there is none.
   public func statusIfPresent(_ name: borrowing NameBuffer) throws(SystemError) -> FileStatus? {
     var status = cl_status()

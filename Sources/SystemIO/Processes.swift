@@ -32,27 +32,27 @@ public enum Processes {
     public let controlGroup: ByteString
   }
 
-  /// Looks for processes that have one of some files open, mapped, or as their working folder; this
-  /// process and those that it was started by aside: a shell may stand in the folder in question.
+  /// Looks for processes that have one of some files open, mapped, or as their working directory; this
+  /// process and those that it was started by aside: a shell may stand in the directory in question.
   ///
   /// - Parameters:
-  ///   - proc: the folder in which the system tells of its processes.
+  ///   - proc: the directory in which the system tells of its processes.
   ///   - isMeantGroup: whether a control group, by its path, is asked about, too; nothing when none is.
   public static func using(
     in proc: ByteString = Processes.proc, groups isMeantGroup: ((ByteString) -> Bool)? = nil,
     _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> Found {
-    let all = try Folder.open(path: proc)
+    let all = try Directory.open(path: proc)
     let own = ancestors(all)
     var found = Found()
     for name in try all.names() {
       guard let number = name.utf8.flatMap({ Int32($0) }), !own.contains(number),
-        let folder = try? all.folder(name)
+        let directory = try? all.directory(name)
       else { continue }
-      if let isMeantGroup, let group = groups(folder).first(where: isMeantGroup) {
-        found.members.append(process(number, folder, in: group))
+      if let isMeantGroup, let group = groups(directory).first(where: isMeantGroup) {
+        found.members.append(process(number, directory, in: group))
       }
-      look(at: number, folder, isMeant, &found)
+      look(at: number, directory, isMeant, &found)
     }
     return found
   }
@@ -61,43 +61,44 @@ public enum Processes {
   public static let proc: ByteString = "/proc"
 
   /// The control groups that a process is in: one, or with version 1 of them one in each hierarchy.
-  private static func groups(_ folder: borrowing Folder) -> [ByteString] {
-    let text = (try? folder.file("cgroup").readToEnd(limit: 1 << 16)) ?? []
+  private static func groups(_ directory: borrowing Directory) -> [ByteString] {
+    let text = (try? directory.file("cgroup").readToEnd(limit: 1 << 16)) ?? []
     return text.split(separator: UInt8(ascii: "\n")).map { ByteString($0).afterLastColon }
   }
 
   private static func process(
-    _ number: Int32, _ folder: borrowing Folder, in group: ByteString
+    _ number: Int32, _ directory: borrowing Directory, in group: ByteString
   ) -> Process {
     Process(
-      number: number, name: line(of: "comm", in: folder), user: user(folder), controlGroup: group)
+      number: number, name: line(of: "comm", in: directory), user: user(directory),
+      controlGroup: group)
   }
 
   /// This process, the one that started it, and so on, but for the first of the system.
-  private static func ancestors(_ all: borrowing Folder) -> Set<Int32> {
+  private static func ancestors(_ all: borrowing Directory) -> Set<Int32> {
     var found: Set<Int32> = []
     var next = (try? all.target(of: "self")).flatMap { $0.utf8 }.flatMap { Int32($0) }
     while let number = next, number > 1, found.insert(number).inserted {
-      guard let folder = try? all.folder(ByteString("\(number)")) else { break }
-      next = Int32(exactly: statusNumber("PPid:", folder))
+      guard let directory = try? all.directory(ByteString("\(number)")) else { break }
+      next = Int32(exactly: statusNumber("PPid:", directory))
     }
     return found
   }
 
   /// A process that ends meanwhile uses nothing.
   private static func look(
-    at number: Int32, _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool,
+    at number: Int32, _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool,
     _ found: inout Found
   ) {
-    let name = line(of: "comm", in: folder)
+    let name = line(of: "comm", in: directory)
     do throws(SystemError) {
-      var file = try openFile(folder, isMeant)
-      if file == nil { file = try mapping(folder, isMeant) }
+      var file = try openFile(directory, isMeant)
+      if file == nil { file = try mapping(directory, isMeant) }
       guard let file else { return }
       found.uses.append(Use(process: number, name: name, file: file))
     } catch {
       guard !error.isMissing, error.number != noSuchProcess else { return }
-      found.unknown.append(process(number, folder, in: groups(folder).last ?? ""))
+      found.unknown.append(process(number, directory, in: groups(directory).last ?? ""))
     }
   }
 
@@ -105,12 +106,12 @@ public enum Processes {
   private static let noSuchProcess: Int32 = 3
 
   private static func openFile(
-    _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     for link in ["cwd", "root", "exe"] as [ByteString] {
-      if let file = try file(link, in: folder, isMeant) { return file }
+      if let file = try file(link, in: directory, isMeant) { return file }
     }
-    let descriptors = try folder.folder("fd")
+    let descriptors = try directory.directory("fd")
     for name in try descriptors.names() {
       if let file = try file(name, in: descriptors, isMeant) { return file }
     }
@@ -118,11 +119,11 @@ public enum Processes {
   }
 
   private static func file(
-    _ link: ByteString, in folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+    _ link: ByteString, in directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
     do throws(SystemError) {
-      guard isMeant(try folder.statusFollowing(link).identity) else { return nil }
-      return (try? folder.target(of: link)) ?? link
+      guard isMeant(try directory.statusFollowing(link).identity) else { return nil }
+      return (try? directory.target(of: link)) ?? link
     } catch {
       // It was closed meanwhile, or the kernel's own thread has none.
       if error.isMissing || error.number == noSuchProcess { return nil }
@@ -133,16 +134,16 @@ public enum Processes {
   /// A mapped file, by the path that the kernel tells: of some file systems the device numbers in
   /// `maps` are others than those of `stat(2)`.
   private static func mapping(
-    _ folder: borrowing Folder, _ isMeant: (FileIdentity) -> Bool
+    _ directory: borrowing Directory, _ isMeant: (FileIdentity) -> Bool
   ) throws(SystemError) -> ByteString? {
-    let maps = try folder.file("maps").readToEnd(limit: 16 << 20)
+    let maps = try directory.file("maps").readToEnd(limit: 16 << 20)
     var last: ArraySlice<UInt8> = []
     for line in maps.split(separator: UInt8(ascii: "\n")) {
       guard let start = line.firstIndex(of: UInt8(ascii: "/")) else { continue }
       let path = line[start...]
       if path == last { continue }
       last = path
-      guard let target = try? folder.statusFollowing(ByteString(path)), isMeant(target.identity)
+      guard let target = try? directory.statusFollowing(ByteString(path)), isMeant(target.identity)
       else { continue }
       return ByteString(path)
     }
@@ -150,18 +151,20 @@ public enum Processes {
   }
 
   /// The last line of a small file, empty where it cannot be read.
-  private static func line(of name: ByteString, in folder: borrowing Folder) -> ByteString {
-    guard let bytes = try? folder.file(name).readToEnd(limit: 1 << 16) else { return "" }
+  private static func line(of name: ByteString, in directory: borrowing Directory) -> ByteString {
+    guard let bytes = try? directory.file(name).readToEnd(limit: 1 << 16) else { return "" }
     return ByteString(bytes.split(separator: UInt8(ascii: "\n")).last ?? [])
   }
 
-  /// Whose a process is: by its status, since the folder of one that hides itself is the
+  /// Whose a process is: by its status, since the directory of one that hides itself is the
   /// superuser's.
-  private static func user(_ folder: borrowing Folder) -> UInt32 { statusNumber("Uid:", folder) }
+  private static func user(_ directory: borrowing Directory) -> UInt32 {
+    statusNumber("Uid:", directory)
+  }
 
   /// The first number behind a word in a process's status; 0 where it cannot be read.
-  private static func statusNumber(_ word: String, _ folder: borrowing Folder) -> UInt32 {
-    let status = (try? folder.file("status").readToEnd(limit: 1 << 16)) ?? []
+  private static func statusNumber(_ word: String, _ directory: borrowing Directory) -> UInt32 {
+    let status = (try? directory.file("status").readToEnd(limit: 1 << 16)) ?? []
     for line in status.split(separator: UInt8(ascii: "\n"))
     where line.starts(with: Array(word.utf8)) {
       let words = line.dropFirst(word.utf8.count).split {

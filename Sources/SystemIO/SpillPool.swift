@@ -80,7 +80,7 @@ internal import Synchronization
 
   private func makeFile() -> Descriptor? {
     for path in directories {
-      if let file = try? Folder.open(path: path).createUnnamed() { return file }
+      if let file = try? Directory.open(path: path).createUnnamed() { return file }
     }
     return nil
   }

@@ -32,7 +32,7 @@ extension SystemError: CustomStringConvertible {
     }
   }
 
-  /// Whether there was nothing of that name, in a folder that is there or not.
+  /// Whether there was nothing of that name, in a directory that is there or not.
   public var isAbsent: Bool { number == ENOENT }
 
   /// Whether the thing was not there (any more).
@@ -64,7 +64,7 @@ extension SystemError: CustomStringConvertible {
     SystemError(.trust, path, number: EPERM)
   }
 
-  /// The program's own folder on a device is closed to the device's owner.
+  /// The program's own directory on a device is closed to the device's owner.
   public static func taken(_ path: ByteString) -> SystemError {
     SystemError(.trust, path, number: EACCES)
   }
@@ -104,14 +104,14 @@ extension SystemError: CustomStringConvertible {
 
   private static func reason(of number: Int32) -> String {
     switch number {
-    case ENOENT: "there is no such file or folder"
+    case ENOENT: "there is no such file or directory"
     case EACCES: "permission denied"
     case EPERM: "not permitted"
     case EEXIST: "it exists already"
-    case ENOTDIR: "not a folder"
-    case EISDIR: "it is a folder"
+    case ENOTDIR: "not a directory"
+    case EISDIR: "it is a directory"
     case ESPIPE: "it is a pipe, a socket or a device, not a file"
-    case ENOTEMPTY: "the folder is not empty"
+    case ENOTEMPTY: "the directory is not empty"
     case ENOSPC: "no space or no inode left on the volume"
     case EDQUOT: "the disk quota is used up"
     case EROFS: "the file system is read-only"

@@ -14,9 +14,9 @@ public struct SystemError: Error, Hashable, Sendable {
     self.number = number
   }
 
-  /// The same error with the folder's path before the name.
-  public func inside(_ folder: ByteString) -> SystemError {
-    path.isAbsolute ? self : SystemError(operation, folder.appending(path), number: number)
+  /// The same error with the directory's path before the name.
+  public func inside(_ directory: ByteString) -> SystemError {
+    path.isAbsolute ? self : SystemError(operation, directory.appending(path), number: number)
   }
 
   /// What a call does, in the words of a message and as the name of a fault point.
@@ -25,7 +25,7 @@ public struct SystemError: Error, Hashable, Sendable {
     case status = "look at"
     case close = "close"
     case create = "create"
-    case createFolder = "create the folder"
+    case createDirectory = "create the directory"
     case createLink = "create the symbolic link"
     case createSpecial = "create the special file"
     case readLink = "read the link"

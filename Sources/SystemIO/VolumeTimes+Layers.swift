@@ -15,7 +15,7 @@ enum OverlayLayers {
     else { return .exact }
     var worst = VolumeTimes.exact
     for layer in directories(of: device, table) {
-      guard let opened = try? Folder.open(path: layer),
+      guard let opened = try? Directory.open(path: layer),
         let times = try? opened.descriptor.volumeTimes(overlaid: depth + 1)
       else { continue }
       if times == .loose { return .loose }

@@ -34,7 +34,7 @@ extension Descriptor {
   public var hasNoWriter: Bool { cl_has_no_writer(raw) == 1 }
 }
 
-extension Folder {
-  /// What the times of the files on the folder's volume are worth.
+extension Directory {
+  /// What the times of the files on the directory's volume are worth.
   public func volumeTimes() throws(SystemError) -> VolumeTimes { try descriptor.volumeTimes() }
 }

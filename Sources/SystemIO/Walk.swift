@@ -1,21 +1,21 @@
-/// Walks a tree depth first in one thread: each folder is listed in batches by `getdents64(2)` and
-/// each entry looked at relative to the open folder, following no link.
+/// Walks a tree depth first in one thread: each directory is listed in batches by `getdents64(2)` and
+/// each entry looked at relative to the open directory, following no link.
 ///
-/// Names may be any bytes and trees of any depth. A folder is entered only if the visitor says so,
+/// Names may be any bytes and trees of any depth. A directory is entered only if the visitor says so,
 /// mount points too. What changes during the walk may or may not be seen; nothing is seen twice
 /// unless it was renamed meanwhile.
 ///
 /// The generic parts are inlinable, so that they are compiled for the visitor where it is.
 public struct Walk: ~Copyable {
-  private var ladder: FolderLadder
+  private var ladder: DirectoryLadder
   @usableFromInline var batch = WalkBatch()
 
-  /// Prepares a walk of the tree below an open folder.
-  public init(_ root: consuming Folder) {
-    ladder = FolderLadder(root: root)
+  /// Prepares a walk of the tree below an open directory.
+  public init(_ root: consuming Directory) {
+    ladder = DirectoryLadder(root: root)
   }
 
-  /// Walks, calling the visitor for each batch, a folder before what is below it. May be called
+  /// Walks, calling the visitor for each batch, a directory before what is below it. May be called
   /// again: it walks the tree as it is then.
   @inlinable
   public mutating func run<Visitor: WalkVisitor & ~Copyable>(
@@ -24,13 +24,13 @@ public struct Walk: ~Copyable {
     _ = run(&visitor, from: WalkStart(path: [], state: state))
   }
 
-  /// Walks a folder below the root and what is below that. Gives the folders that it did not come
+  /// Walks a directory below the root and what is below that. Gives the directories that it did not come
   /// to, in the order in which it would have, when the visitor wanted to leave them to another walk.
   @inlinable
   public mutating func run<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, from start: WalkStart<Visitor.State>
   ) -> [WalkStart<Visitor.State>] {
-    var pending: [PendingFolder<Visitor.State>] = []
+    var pending: [PendingDirectory<Visitor.State>] = []
     do throws(SystemError) {
       let device = try go(to: start.path)
       list(&visitor, device, start.state, &pending)
@@ -48,35 +48,35 @@ public struct Walk: ~Copyable {
       }
       list(&visitor, next.device, next.state, &pending)
     }
-    return pending.reversed().map { folder in
-      WalkStart(path: path(of: folder.name, depth: folder.depth), state: folder.state)
+    return pending.reversed().map { directory in
+      WalkStart(path: path(of: directory.name, depth: directory.depth), state: directory.state)
     }
   }
 
-  /// Lists the folder in hand, hands each batch over and notes what is to be entered.
+  /// Lists the directory in hand, hands each batch over and notes what is to be entered.
   @inlinable
   mutating func list<Visitor: WalkVisitor & ~Copyable>(
     _ visitor: inout Visitor, _ device: UInt64, _ state: Visitor.State,
-    _ pending: inout [PendingFolder<Visitor.State>]
+    _ pending: inout [PendingDirectory<Visitor.State>]
   ) {
     let first = pending.count
     do throws(SystemError) {
       while try fill(device) {
         for (name, error) in batch.failures { report(error, name, &visitor, state) }
-        let folder = folderInHand()
+        let directory = directoryContext()
         var descent = WalkDescent<Visitor.State>()
-        visitor.visit(batch, of: folder, state: state, descent: &descent)
+        visitor.visit(batch, of: directory, state: state, descent: &descent)
         for (index, state) in descent.wanted {
-          pending.append(PendingFolder(batch, index, depth: folder.depth + 1, state: state))
+          pending.append(PendingDirectory(batch, index, depth: directory.depth + 1, state: state))
         }
-        folder.release()
+        directory.release()
         if descent.isAbandoned { pending.removeSubrange(first...) }
         if visitor.isDone || descent.isAbandoned { break }
       }
     } catch {
       report(error, "", &visitor, state)
     }
-    // Last in, first out: turned round, so that folders are entered in the order of the listing.
+    // Last in, first out: turned round, so that directories are entered in the order of the listing.
     pending[first...].reverse()
   }
 
@@ -88,9 +88,9 @@ public struct Walk: ~Copyable {
   }
 }
 
-/// A folder that is to be entered.
+/// A directory that is to be entered.
 @usableFromInline
-struct PendingFolder<State> {
+struct PendingDirectory<State> {
   @usableFromInline let name: ByteString
   @usableFromInline let device: UInt64
   /// Levels below the root.
@@ -108,7 +108,7 @@ struct PendingFolder<State> {
 }
 
 extension Walk {
-  /// Takes the folder at a path in hand, at the beginning of its listing, and gives its device.
+  /// Takes the directory at a path in hand, at the beginning of its listing, and gives its device.
   @usableFromInline
   mutating func go(to path: [ByteString]) throws(SystemError) -> UInt64 {
     try ladder.ascend(to: 0)
@@ -117,20 +117,20 @@ extension Walk {
     return try ladder.identity().device
   }
 
-  /// The path of a folder that was to be entered next at a depth.
+  /// The path of a directory that was to be entered next at a depth.
   @usableFromInline
   func path(of name: ByteString, depth: Int) -> [ByteString] {
     ladder.names.prefix(depth - 1) + [name]
   }
 
-  /// Takes the folder at a depth in hand, a child of the one above it.
+  /// Takes the directory at a depth in hand, a child of the one above it.
   @usableFromInline
   mutating func enter(_ name: ByteString, depth: Int) throws(SystemError) {
     try ladder.ascend(to: depth - 1)
     try ladder.descend(name)
   }
 
-  /// Fills the batch with the next entries of the folder in hand, which is on a device.
+  /// Fills the batch with the next entries of the directory in hand, which is on a device.
   @usableFromInline
   mutating func fill(_ device: UInt64) throws(SystemError) -> Bool {
     guard try batch.listing.fill(from: ladder.raw, path: ladder.path) else { return false }
@@ -139,10 +139,10 @@ extension Walk {
   }
 
   @usableFromInline
-  func folderInHand() -> WalkFolder {
-    WalkFolder(
+  func directoryContext() -> WalkDirectory {
+    WalkDirectory(
       depth: ladder.depth, relativePath: ladder.relativePath,
-      folder: Folder(adopting: ladder.raw, path: ladder.path))
+      directory: Directory(adopting: ladder.raw, path: ladder.path))
   }
 
   /// What the visitor is told of an error; nothing when something vanished.
@@ -152,7 +152,7 @@ extension Walk {
     return WalkProblem(path: ladder.relativePath.appending(name), error: error)
   }
 
-  /// The same of a folder at a path, which was not reached.
+  /// The same of a directory at a path, which was not reached.
   @usableFromInline
   func problem(_ error: SystemError, at path: [ByteString]) -> WalkProblem? {
     if error.isMissing { return nil }

@@ -4,7 +4,7 @@ internal import Glibc
 /// What a walk hands over of one folder: some of its entries, with their names where the kernel put
 /// them and their status.
 ///
-/// A folder of up to about 2,000 entries comes in one batch, a larger one in several; entries come
+/// A directory of up to about 2,000 entries comes in one batch, a larger one in several; entries come
 /// in the file system's order.
 public struct WalkBatch: ~Copyable {
   /// One entry: the place of its name in the batch's `bytes`, and its status.
@@ -34,8 +34,8 @@ public struct WalkBatch: ~Copyable {
 }
 
 extension WalkBatch {
-  /// Looks at each name of the listing of an open folder on a device.
-  mutating func look(in folder: Int32, on device: UInt64, path: () -> ByteString) {
+  /// Looks at each name of the listing of an open directory on a device.
+  mutating func look(in directory: Int32, on device: UInt64, path: () -> ByteString) {
     var (found, failed): ([Entry], [(ByteString, SystemError)]) = ([], [])
     swap(&found, &entries)
     found.removeAll(keepingCapacity: true)
@@ -45,8 +45,8 @@ extension WalkBatch {
       do throws(SystemError) {
         let asked = try SystemError.check(.status, path().appending(listing.name(place))) {
           unsafe isQuick
-            ? cl_look_quickly(folder, name, device, place.inode, &status)
-            : cl_look(folder, name, &status)
+            ? cl_look_quickly(directory, name, device, place.inode, &status)
+            : cl_look(directory, name, &status)
         }
         if asked > 0, status.mount_root == 0 { surprises += 1 }
         found.append(
@@ -60,17 +60,17 @@ extension WalkBatch {
   }
 }
 
-/// The folder that a batch is from.
-public struct WalkFolder: ~Copyable {
+/// The directory that a batch is from.
+public struct WalkDirectory: ~Copyable {
   /// Levels below the root of the walk, 0 for the root.
   public let depth: Int
   /// The path below the walk's root, empty for the root.
   public let relativePath: ByteString
-  /// The open folder, for calls on its children.
-  public let folder: Folder
+  /// The open directory, for calls on its children.
+  public let directory: Directory
 
   /// Lets go of the descriptor, which is the walk's, without closing it.
-  @usableFromInline consuming func release() { folder.release() }
+  @usableFromInline consuming func release() { directory.release() }
 }
 
 /// What a visitor wants entered of a batch.
@@ -80,14 +80,14 @@ public struct WalkDescent<State>: ~Copyable {
 
   @inlinable init() {}
 
-  /// Enters the folder at this index of the batch's entries, with a state of the visitor's own.
+  /// Enters the directory at this index of the batch's entries, with a state of the visitor's own.
   @inlinable public mutating func enter(_ entry: Int, with state: State) {
     wanted.append((entry, state))
   }
 
-  /// Ends the listing of the folder and enters none of its folders, those of earlier batches among
+  /// Ends the listing of the directory and enters none of its directories, those of earlier batches among
   /// them.
-  @inlinable public mutating func abandonFolder() { isAbandoned = true }
+  @inlinable public mutating func abandonDirectory() { isAbandoned = true }
 }
 
 /// Something in the tree that could not be listed or looked at.
@@ -99,29 +99,29 @@ public struct WalkProblem: Sendable {
 
 /// What is done with the entries that a walk finds.
 public protocol WalkVisitor: ~Copyable {
-  /// What the visitor knows of a folder, handed down from `enter`.
+  /// What the visitor knows of a directory, handed down from `enter`.
   associatedtype State
 
-  /// Takes some entries of a folder and says which folders to enter.
+  /// Takes some entries of a directory and says which directories to enter.
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: State,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
     descent: inout WalkDescent<State>)
 
-  /// Is told of a folder or an entry that could not be read, by the state of the folder that it is
+  /// Is told of a directory or an entry that could not be read, by the state of the directory that it is
   /// in or that it is; the walk goes on. What vanished between being listed and being looked at is
   /// no problem and is not told.
   mutating func failed(_ problem: WalkProblem, state: State)
 
-  /// Whether it wants to see no more: then the walk ends. Asked before each folder and after each
+  /// Whether it wants to see no more: then the walk ends. Asked before each directory and after each
   /// batch.
   var isDone: Bool { get }
 
-  /// Whether it wants to leave the folders that are still to be entered to another walk. Asked
-  /// before each folder.
+  /// Whether it wants to leave the directories that are still to be entered to another walk. Asked
+  /// before each directory.
   var isYielding: Bool { get }
 }
 
-/// A folder below the root that a walk begins at.
+/// A directory below the root that a walk begins at.
 public struct WalkStart<State> {
   /// The names from the root down to it; none for the root.
   public let path: [ByteString]

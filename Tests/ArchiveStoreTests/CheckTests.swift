@@ -112,7 +112,7 @@ import Testing
       let pack = object.pack(number)
       let more = lying.contains(number) ? more : 0
       let frames = (0..<pack.frames).map { object.frame(pack.firstFrame + $0) }.map {
-        FramePlace(offset: $0.offset, stored: $0.stored, plain: $0.plain + more)
+        FrameLocation(offset: $0.offset, stored: $0.stored, plain: $0.plain + more)
       }
       builder.packs.append(.init(id: pack.id, size: pack.size, frames: frames))
     }
@@ -132,13 +132,13 @@ import Testing
   /// What later versions put into a repository of version 1 (docs/repository-format.md).
   @Test func pendingSnapshotsAndReadersLeasesAreNoDamage() throws {
     let pending = ObjectPath.root.appending("pending")
-    try storage.makeFolders([pending.name], in: .root)
+    try storage.makeDirectories([pending.name], in: .root)
     let bytes = try storage.load(RepositoryLayout.snapshot(second.id), limit: 1 << 20)
     try storage.remove(RepositoryLayout.snapshot(second.id))
     try storage.put(bytes, pending.appending(RepositoryLayout.snapshot(second.id).name))
     try storage.put([1], pending.appending("of a later version"))
     let reader = RepositoryLayout.leases.appending(ByteString(String(repeating: "ab", count: 16)))
-    try storage.makeFolders([reader.name], in: RepositoryLayout.leases)
+    try storage.makeDirectories([reader.name], in: RepositoryLayout.leases)
     for name: ByteString in ["alive", "reader"] { try storage.touch(reader.appending(name)) }
     let found = try Checked(repository, .everything)
     #expect(found.damaged.isEmpty && found.costs.isEmpty && found.report.snapshots == 1)
@@ -215,7 +215,7 @@ import Testing
     #expect(progress.filesToDo == 4 && progress.filesDone == 4 && progress.problems == 0)
     let bytes = try RepositoryInventory(storage).packs.values.reduce(0, +)
     #expect(progress.bytesToDo == bytes && progress.bytesDone == bytes)
-    #expect("\(progress.inHand)".hasPrefix("packs/"))
+    #expect("\(progress.active)".hasPrefix("packs/"))
     try storage.change(RepositoryLayout.pack(pack(of: second, "new"))) { $0[700] ^= 1 }
     let trees = ProgressCounters()
     _ = try RepositoryCheck(repository, workers: 1, counters: trees).run()
@@ -298,10 +298,10 @@ struct Checked {
 extension MemoryStorage {
   /// Puts bytes in the place of an object, without a trace of how.
   func put(_ bytes: [UInt8], _ path: ObjectPath) throws {
-    let folder = RepositoryLayout.leases.appending("test")
-    try makeFolders(["test"], in: RepositoryLayout.leases)
-    try save(bytes, as: path, by: folder)
-    try remove(folder)
+    let directory = RepositoryLayout.leases.appending("test")
+    try makeDirectories(["test"], in: RepositoryLayout.leases)
+    try save(bytes, as: path, by: directory)
+    try remove(directory)
   }
 
   /// Puts a condemned object for packs; gives its id.

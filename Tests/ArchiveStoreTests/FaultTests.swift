@@ -15,32 +15,34 @@ import Testing
     let repository = try Repository.create(in: storage, program: "test")
     storage.state.withLock { $0.events = [] }
     try repository.back(up: files)
-    let folders = storage.state.withLock(\.events).filter { $0.hasPrefix("commit ") }
+    let directories = storage.state.withLock(\.events).filter { $0.hasPrefix("commit ") }
       .map { $0.dropFirst(7).prefix { $0 != "/" } }
-    #expect(folders == ["packs", "packs", "index", "snapshots"])
+    #expect(directories == ["packs", "packs", "index", "snapshots"])
   }
 
   /// A writer lists in the order that prune counts on, and only after its lease is there; of the packs
-  /// each folder once in which one lies that the index names.
+  /// each directory once in which one lies that the index names.
   @Test func theOrderOfListing() throws {
     let storage = WatchedStorage(MemoryStorage())
     let repository = try Repository.create(in: storage, program: "test")
     let before = [
-      "folders leases", "touch alive", "list condemned", "list damaged", "list index",
+      "directories leases", "touch alive", "list condemned", "list damaged", "list index",
     ]
     #expect(try beginning(repository, storage) == before + ["list packs", "list snapshots"])
     for number in 1...3 {
       try repository.back(up: [("a", [UInt8(number)])], sequence: UInt64(number))
     }
     let indexes = try RepositoryListing.indexes(storage)
-    let folders = try RepositoryListing.packs(storage).map { "\(RepositoryLayout.pack($0).folder)" }
-    #expect(folders.count == 6)
+    let directories = try RepositoryListing.packs(storage).map {
+      "\(RepositoryLayout.pack($0).directory)"
+    }
+    #expect(directories.count == 6)
     #expect(
       try beginning(repository, storage) == before
         + indexes.flatMap { id in
           ["status", "load"].map { "\($0) \(RepositoryLayout.index(id))" }
         } + ["list packs"]
-        + Set(folders).sorted().map { "objects \($0)" } + ["list snapshots"])
+        + Set(directories).sorted().map { "objects \($0)" } + ["list snapshots"])
   }
 
   /// The calls with which a writer begins.
@@ -109,8 +111,8 @@ import Testing
   }
 
   @Test(arguments: [false, true]) func everySystemCallFails(staysBroken: Bool) throws {
-    let folder = TemporaryFolder()
-    let path = folder("repo")
+    let directory = TemporaryDirectory()
+    let path = directory("repo")
     let storage = try LocalStorage.create(path: ByteString(path))
     let repository = try Repository.create(in: storage, program: "test")
     let first = try repository.back(up: [("a", [1, 2])], sequence: 1)
@@ -138,8 +140,8 @@ import Testing
     var isDone = false
     while !isDone, number < 500 {
       number += 1
-      let folder = TemporaryFolder()
-      let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+      let directory = TemporaryDirectory()
+      let storage = try LocalStorage.create(path: ByteString(directory("repo")))
       let repository = try Repository.create(in: storage, program: "test")
       let plan = Faults.Plan(at: number, number: 5, staysBroken: true)
       let error = Faults.inject(plan) {

@@ -24,17 +24,19 @@ struct GoldenSource {
   /// Stores everything, and gives the root.
   mutating func writeAll(isSecond: Bool) throws -> TreeReference {
     let golden = try writeGolden(isSecond: isSecond)
-    let app = try writeFolder(
+    let app = try writeDirectory(
       "apps/org.example.App/data",
       [try file("apps/org.example.App/data/note.txt", .plain(Array("of an app\n".utf8)))])
-    let data = folderEntry("data", app, at: "apps/org.example.App/data")
-    let apps = try writeFolder("apps/org.example.App", [data])
-    let identifier = folderEntry("org.example.App", apps, at: "apps/org.example.App")
-    let top = try writeFolder("apps", [identifier])
-    let golds = try writeFolder("folders", [folderEntry("golden", golden, at: "folders/golden")])
+    let data = directoryEntry("data", app, at: "apps/org.example.App/data")
+    let apps = try writeDirectory("apps/org.example.App", [data])
+    let identifier = directoryEntry("org.example.App", apps, at: "apps/org.example.App")
+    let top = try writeDirectory("apps", [identifier])
+    let golds = try writeDirectory(
+      "folders", [directoryEntry("golden", golden, at: "folders/golden")])
     try writer.flush()
-    return try writeFolder(
-      "", [folderEntry("apps", top, at: "apps"), folderEntry("folders", golds, at: "folders")])
+    return try writeDirectory(
+      "",
+      [directoryEntry("apps", top, at: "apps"), directoryEntry("folders", golds, at: "folders")])
   }
 
   private mutating func writeGolden(isSecond: Bool) throws -> TreeReference {
@@ -42,14 +44,14 @@ struct GoldenSource {
     var entries = try plainFiles(top) + largeFiles(top, isSecond: isSecond) + specials(top)
     entries += try names(top) + attributed(top)
     for (name, below) in [
-      ("empty folder", []), ("links", try links(top.appending("links"))),
+      ("empty directory", []), ("links", try links(top.appending("links"))),
       ("pages", try pages(top.appending("pages"))),
     ] {
       let path = top.appending(ByteString(name))
-      let tree = try writeFolder(path, below)
-      entries.append(folderEntry(ByteString(name), tree, at: path, permissions: 0o1751))
+      let tree = try writeDirectory(path, below)
+      entries.append(directoryEntry(ByteString(name), tree, at: path, permissions: 0o1751))
     }
-    return try writeFolder(top, entries)
+    return try writeDirectory(top, entries)
   }
 
   private mutating func plainFiles(_ top: ByteString) throws -> [TreeEntry] {
@@ -146,7 +148,7 @@ struct GoldenSource {
     }
   }
 
-  /// A folder of two pages: an entry whose name's hash begins with 12 zero bits, after 256 others.
+  /// A directory of two pages: an entry whose name's hash begins with 12 zero bits, after 256 others.
   private mutating func pages(_ top: ByteString) throws -> [TreeEntry] {
     var names = (0..<300).map { ByteString("entry-\($0 + 1000)") }
     let boundary = (0...).lazy.map { ByteString("entry-1290-\($0)") }.first { name in
@@ -202,13 +204,13 @@ struct GoldenSource {
     return entry
   }
 
-  private mutating func add(_ entry: TreeEntry, at folder: ByteString) throws -> TreeEntry {
-    let path = folder.appending(entry.name)
+  private mutating func add(_ entry: TreeEntry, at directory: ByteString) throws -> TreeEntry {
+    let path = directory.appending(entry.name)
     lines.append(GoldenLine.line(entry, path: path, detail: GoldenLine.detail(entry.node)))
     return entry
   }
 
-  private mutating func folderEntry(
+  private mutating func directoryEntry(
     _ name: ByteString, _ tree: TreeReference, at path: ByteString, permissions: UInt16? = nil
   ) -> TreeEntry {
     let entry = TreeEntry(
@@ -218,7 +220,7 @@ struct GoldenSource {
     return entry
   }
 
-  private func writeFolder(_ path: ByteString, _ entries: [TreeEntry]) throws -> TreeReference {
+  private func writeDirectory(_ path: ByteString, _ entries: [TreeEntry]) throws -> TreeReference {
     try session.storeTree(entries.sorted { $0.name < $1.name })
   }
 

@@ -8,13 +8,13 @@ import Testing
 
 /// The test vector `Tests/Vectors/repository-v1`: what version 1 stored, later versions read.
 @Suite struct GoldenTests {
-  private static let folder = Shared.packageRoot.appendingPathComponent(
+  private static let directory = Shared.packageRoot.appendingPathComponent(
     "Tests/Vectors/repository-v1")
 
   /// What `expected.txt` says below its head: the snapshots' lines.
   private static func expected() throws -> [String: Set<String>] {
     let text = try String(
-      contentsOf: folder.appendingPathComponent("expected.txt"), encoding: .utf8)
+      contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
     var found: [String: Set<String>] = [:]
     var snapshot = ""
     for line in text.split(separator: "\n") where !line.hasPrefix("#") {
@@ -29,7 +29,7 @@ import Testing
   }
 
   private static func open() throws -> Repository {
-    let path = ByteString(folder.appendingPathComponent("repository").path)
+    let path = ByteString(directory.appendingPathComponent("repository").path)
     return try Repository.open(LocalStorage(path: path))
   }
 
@@ -73,7 +73,7 @@ import Testing
     let (first, second) = (try #require(snapshots.first), try #require(snapshots.last))
     #expect(second.snapshot.parent == first.id)
     #expect(second.snapshot.unknown.map(\.name) == ["weather"])
-    #expect(second.snapshot.leftOut.map(\.path) == [ByteString([0x2f, 0xff])])
+    #expect(second.snapshot.excluded.map(\.path) == [ByteString([0x2f, 0xff])])
     let entry = try repository.beginReading().entry(
       at: "folders/golden/of a later version", in: second.snapshot.tree)
     #expect(entry?.extensions.map(\.key) == [128, 200])
@@ -99,7 +99,7 @@ import Testing
     #expect(kinds.count == 7 && hasBlobAttribute)
     let pages = try #require(try reader.entry(at: "folders/golden/pages", in: tree))
     guard case .directory(let reference) = pages.node else { return #expect(Bool(false)) }
-    #expect(try reader.openFolder(reference).pages == 2)
+    #expect(try reader.openDirectory(reference).pages == 2)
     #expect(try IndexLoading.loadAll(from: repository.storage).objects.count == 2)
   }
 }
@@ -135,12 +135,12 @@ extension GoldenTests {
 
   /// Adds a second line to a snapshot.
   private static func sign(_ id: Digest, in target: String) throws -> Digest {
-    let folder = target + "/repository/snapshots/"
-    let old = URL(fileURLWithPath: folder + id.hex + ".json")
+    let directory = target + "/repository/snapshots/"
+    let old = URL(fileURLWithPath: directory + id.hex + ".json")
     let bytes =
       Array(try Data(contentsOf: old)) + Array("{\"signature\":\"of a later version\"}\n".utf8)
     let signed = Blake2b.hash(bytes)
-    try Data(bytes).write(to: URL(fileURLWithPath: folder + signed.hex + ".json"))
+    try Data(bytes).write(to: URL(fileURLWithPath: directory + signed.hex + ".json"))
     try FileManager.default.removeItem(at: old)
     return signed
   }
@@ -148,16 +148,16 @@ extension GoldenTests {
   private static func addLaterThings(to snapshot: inout Snapshot, _ parent: StoredSnapshot) {
     snapshot.parent = parent.id
     snapshot.tags = ["tagged"]
-    snapshot.leftOut = [
-      LeftOut(path: ByteString([0x2f, 0xff]), rule: "a rule", files: 1, bytes: 2)
+    snapshot.excluded = [
+      Exclusion(path: ByteString([0x2f, 0xff]), rule: "a rule", files: 1, bytes: 2)
     ]
     snapshot.unknown = [JSON.Member("weather", ["sky": "clear", "clouds": []])]
   }
 
   private static let head = """
     # A repository of version 1 with everything that docs/repository-format.md has, to test readers with.
-    # It lies in repository/. Missing there, as git keeps no empty folders and no one needs them here:
-    # empty folders, README.txt, recover.py, reserve.
+    # It lies in repository/. Missing there, as git keeps no empty directories and no one needs them here:
+    # empty directories, README.txt, recover.py, reserve.
     #
     # For each snapshot follows a line with its id, then one for each entry, in columns with tabs between:
     # type, mode (octal), owner:group, modification time (seconds + fraction), detail, attributes,

@@ -12,9 +12,9 @@ import Testing
   private func fault(_ bytes: [UInt8]) throws -> StoreError? {
     let id = Blake2b.hash(bytes)
     let path = RepositoryLayout.pack(id)
-    try storage.makeFolders(["packs"], in: .root)
-    try storage.makeFolders([path.folder.name], in: path.folder.folder)
-    try storage.save(bytes, as: path, by: path.folder)
+    try storage.makeDirectories(["packs"], in: .root)
+    try storage.makeDirectories([path.directory.name], in: path.directory.directory)
+    try storage.save(bytes, as: path, by: path.directory)
     return storeError { try PackTables.load(id, size: UInt64(bytes.count), from: storage) }
   }
 
@@ -67,7 +67,7 @@ import Testing
     let index = IndexBuilder(packs: [
       .init(
         id: Blake2b.hash([1]), size: 1 << 30,
-        frames: [FramePlace(offset: 0, stored: UInt32(stored.count), plain: 1000)])
+        frames: [FrameLocation(offset: 0, stored: UInt32(stored.count), plain: 1000)])
     ]).encode()
     let refusal = storeError { try IndexObject(id: Blake2b.hash(index), bytes: index) }
     #expect(refusal?.kind == .damaged)

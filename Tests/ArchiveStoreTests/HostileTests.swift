@@ -28,7 +28,7 @@ import Testing
 
   private func replace(_ path: ObjectPath, with bytes: [UInt8]) throws {
     if try storage.status(RepositoryLayout.leases.appending("x")) == nil {
-      try storage.makeFolders(["x"], in: RepositoryLayout.leases)
+      try storage.makeDirectories(["x"], in: RepositoryLayout.leases)
     }
     try storage.save(bytes, as: path, by: RepositoryLayout.leases.appending("x"))
   }
@@ -165,7 +165,7 @@ import Testing
     try replace(RepositoryLayout.pack(id), with: frame)
     try forge { builder in
       let stored = UInt32(frame.count)
-      let frames = [FramePlace(offset: 0, stored: stored, plain: 2000)]
+      let frames = [FrameLocation(offset: 0, stored: stored, plain: 2000)]
       builder.packs = [.init(id: id, size: UInt64(frame.count), frames: frames)]
       for number in builder.records.indices {
         builder.records[number].pack = 0
@@ -179,7 +179,7 @@ import Testing
     #expect(error?.reason.contains("\(claim)") == true)
   }
 
-  @Test func aPageThatIsNotTheOneItsFolderNames() throws {
+  @Test func aPageThatIsNotTheOneItsDirectoryNames() throws {
     let session = try repository.beginWriting()
     let page = { (names: [ByteString]) throws in
       try session.storeTree(names.map { TreeEntry(name: $0, node: .fifo) })
@@ -240,7 +240,7 @@ import Testing
     #expect(error?.reason.contains("65536") == true)
   }
 
-  @Test func strangeNamesInTheFoldersAreIgnored() throws {
+  @Test func strangeNamesInTheDirectoriesAreIgnored() throws {
     for path in [
       "index/x.index", "index/README", "snapshots/\(snapshot.id.hex).json.tmp", "packs/00/x",
     ] {

@@ -11,12 +11,12 @@ import Testing
 @Suite struct IndexCacheTests {
   private let storage = WatchedStorage(MemoryStorage())
   private let repository: Repository
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
   private let path: ByteString
   private let files = (0..<30).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 500)) }
 
   init() throws {
-    path = ByteString(folder("cache/index"))
+    path = ByteString(directory("cache/index"))
     repository = try Repository.create(in: storage, program: "test")
   }
 
@@ -30,9 +30,9 @@ import Testing
     }
   }
 
-  private func names() throws -> [ByteString] { try Folder.open(path: path).names() }
+  private func names() throws -> [ByteString] { try Directory.open(path: path).names() }
 
-  private func copies() throws -> [ByteString] { try names().filter { $0 != CheckNotes.name } }
+  private func copies() throws -> [ByteString] { try names().filter { $0 != VerifiedCopies.name } }
 
   /// Opens the repository by a cache and expects every file of a snapshot.
   private func expectWhole(_ snapshot: StoredSnapshot, _ cache: IndexCache) throws {
@@ -51,21 +51,21 @@ import Testing
   @Test func anObjectIsCopiedOnce() throws {
     let snapshot = try repository.back(up: files)
     _ = indexLoads()
-    try expectWhole(snapshot, IndexCache(folder: path))
+    try expectWhole(snapshot, IndexCache(directory: path))
     #expect(indexLoads() == 1)
     #expect(try copies().count == 1)
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     #expect(cache.copies?.notes.withLock { $0.count } == 1)
     try expectWhole(snapshot, cache)
     #expect(indexLoads() == 0)
     #expect(try isMapped(cache))
     let attributes = try FileManager.default.attributesOfItem(
-      atPath: folder("cache/index/") + String(describing: copies()[0]))
+      atPath: directory("cache/index/") + String(describing: copies()[0]))
     #expect(attributes[.posixPermissions] as? Int == 0o600)
   }
 
   @Test func aWritersOwnObjectIsCopiedToo() throws {
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     let session = try repository.beginWriting(cache: cache)
     let blob = try session.storeBytes([1, 2, 3], kind: .data)
     try session.checkpoint()
@@ -75,19 +75,19 @@ import Testing
     _ = try session.finish(repository.makeSnapshot(tree))
     #expect(try copies().count == 1, "both were merged")
     _ = indexLoads()
-    _ = try repository.beginReading(cache: IndexCache(folder: path))
+    _ = try repository.beginReading(cache: IndexCache(directory: path))
     #expect(indexLoads() == 0)
   }
 
   @Test func copiesOfWhatIsGoneAreRemoved() throws {
     let first = try repository.back(up: files)
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     try expectWhole(first, cache)
     let old = try copies()
     for id in try RepositoryListing.indexes(storage) {
       try storage.remove(RepositoryLayout.index(id))
     }
-    let leftOver = folder("cache/index/.sandboxctl-0011.tmp")
+    let leftOver = directory("cache/index/.sandboxctl-0011.tmp")
     try Data([1]).write(to: URL(fileURLWithPath: leftOver))
     try expectWhole(try repository.back(up: files, sequence: 2), cache)
     #expect(try !names().contains(old[0]))
@@ -101,8 +101,9 @@ import Testing
   /// Each byte of a copy is flipped, each length cut off: it is made again, and all is found.
   @Test func aDamagedCopyIsReplaced() throws {
     let snapshot = try repository.back(up: files)
-    try expectWhole(snapshot, IndexCache(folder: path))
-    let place = URL(fileURLWithPath: folder("cache/index/") + String(describing: try copies()[0]))
+    try expectWhole(snapshot, IndexCache(directory: path))
+    let place = URL(
+      fileURLWithPath: directory("cache/index/") + String(describing: try copies()[0]))
     let good = try Data(contentsOf: place)
     var damaged: [Data] = [Data(), good + Data([0]), good.prefix(100)]
     for at in stride(from: 0, to: good.count, by: 61) {
@@ -113,7 +114,7 @@ import Testing
     for data in damaged {
       try data.write(to: place)
       _ = indexLoads()
-      let cache = IndexCache(folder: path)
+      let cache = IndexCache(directory: path)
       try expectWhole(snapshot, cache)
       #expect(indexLoads() == 1)
       #expect(try isMapped(cache))
@@ -124,26 +125,26 @@ import Testing
   /// A copy that was changed in place, with its old time, is noticed by its time of change.
   @Test func aChangedCopyIsNotTrusted() throws {
     let snapshot = try repository.back(up: files)
-    try expectWhole(snapshot, IndexCache(folder: path))
+    try expectWhole(snapshot, IndexCache(directory: path))
     let name = try copies()[0]
-    let before = try Folder.open(path: path).status(name)
+    let before = try Directory.open(path: path).status(name)
     usleep(20_000)
-    let file = try Folder.open(path: path).openOrCreate(name)
+    let file = try Directory.open(path: path).openOrCreate(name)
     try file.seek(to: 200)
     try file.write([0xff, 0xff])
     try file.setModified(before.modified)
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     _ = indexLoads()
     try expectWhole(snapshot, cache)
     #expect(indexLoads() == 1)
   }
 
   /// The notes of all copies as they are now.
-  private func notes(_ cache: IndexCache) throws -> [CheckNotes.Note] {
-    let folder = try Folder.open(path: path)
+  private func notes(_ cache: IndexCache) throws -> [VerifiedCopies.Note] {
+    let directory = try Directory.open(path: path)
     let ids = try #require(cache.copies?.notes.withLock { $0.ids })
     return try ids.map { id in
-      CheckNotes.Note(id: id, try folder.status(ByteString(id.hex + ".index")))
+      VerifiedCopies.Note(id: id, try directory.status(ByteString(id.hex + ".index")))
     }
   }
 
@@ -151,14 +152,14 @@ import Testing
   /// once or ahead.
   @Test(arguments: [false, true]) func aDoubtedCopyIsHeldAgainstItsID(isAhead: Bool) throws {
     let snapshot = try repository.back(up: files)
-    try expectWhole(snapshot, IndexCache(folder: path))
-    let file = try Folder.open(path: path).openOrCreate(try copies()[0])
+    try expectWhole(snapshot, IndexCache(directory: path))
+    let file = try Directory.open(path: path).openOrCreate(try copies()[0])
     try file.seek(to: 200)
     try file.write([0xff, 0xff])
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     for note in try notes(cache) { cache.copies?.notes.withLock { $0.insert(note) } }
-    if isAhead { cache.doubtNotesAhead() }
-    cache.doubtNotes()
+    if isAhead { cache.prefetchVerification() }
+    cache.invalidateVerification()
     _ = indexLoads()
     try expectWhole(snapshot, cache)
     #expect(indexLoads() == 1)
@@ -170,21 +171,21 @@ import Testing
     for number in 1...3 {
       let bytes = SeededBytes.some(seed: UInt64(number), count: 300_000 / (number * number))
       let snapshot = try repository.back(up: [("\(number)", bytes)], sequence: UInt64(number))
-      let reader = try repository.beginReading(cache: IndexCache(folder: path))
+      let reader = try repository.beginReading(cache: IndexCache(directory: path))
       #expect(try reader.bytes(at: ByteString("\(number)"), in: snapshot) == bytes)
     }
-    let cache = IndexCache(folder: path)
+    let cache = IndexCache(directory: path)
     let notes = try notes(cache)
     let trusted = {
       notes.count { note in cache.copies?.notes.withLock { $0.contains(note) } == true }
     }
     #expect(!notes.isEmpty && trusted() == notes.count)
-    cache.doubtNotesAhead()
-    cache.doubtNotes()
+    cache.prefetchVerification()
+    cache.invalidateVerification()
     #expect(trusted() == notes.count)
-    cache.doubtNotes()
+    cache.invalidateVerification()
     #expect(trusted() == 0)
-    cache.doubtNotesAhead()
+    cache.prefetchVerification()
     for note in notes { #expect(cache.copies?.open(note.id) != nil) }
     #expect(trusted() == notes.count)
   }
@@ -193,8 +194,8 @@ import Testing
   /// their ids again, and not read from the repository.
   @Test func damagedNotesCostACheckOnly() throws {
     let snapshot = try repository.back(up: files)
-    try expectWhole(snapshot, IndexCache(folder: path))
-    let place = URL(fileURLWithPath: folder("cache/index/checked"))
+    try expectWhole(snapshot, IndexCache(directory: path))
+    let place = URL(fileURLWithPath: directory("cache/index/checked"))
     let good = try Data(contentsOf: place)
     #expect(good.count == 40 + 80 + 32)
     var damaged: [Data] = [Data(), good + Data([0]), good.prefix(40)]
@@ -205,7 +206,7 @@ import Testing
     }
     for data in damaged {
       try data.write(to: place)
-      let cache = IndexCache(folder: path)
+      let cache = IndexCache(directory: path)
       #expect(cache.copies?.notes.withLock { $0.count } == 0)
       _ = indexLoads()
       try expectWhole(snapshot, cache)
@@ -214,11 +215,11 @@ import Testing
     }
   }
 
-  @Test func aFolderThatOthersCanWriteToIsNotUsed() throws {
+  @Test func aDirectoryThatOthersCanWriteToIsNotUsed() throws {
     let snapshot = try repository.back(up: files)
-    _ = try Folder.make(path: path)
-    try Folder.open(path: path).setPermissions(0o777)
-    let cache = IndexCache(folder: path)
+    _ = try Directory.make(path: path)
+    try Directory.open(path: path).setPermissions(0o777)
+    let cache = IndexCache(directory: path)
     try expectWhole(snapshot, cache)
     #expect(try names().isEmpty)
     #expect(try !isMapped(cache))
@@ -226,13 +227,13 @@ import Testing
 
   @Test func aLinkInTheCacheIsNotFollowed() throws {
     let snapshot = try repository.back(up: files)
-    try expectWhole(snapshot, IndexCache(folder: path))
+    try expectWhole(snapshot, IndexCache(directory: path))
     let name = try copies()[0]
-    let cache = try Folder.open(path: path)
+    let cache = try Directory.open(path: path)
     try cache.rename(name, to: "elsewhere", in: cache)
     try cache.createLink(name, to: "elsewhere")
     _ = indexLoads()
-    try expectWhole(snapshot, IndexCache(folder: path))
+    try expectWhole(snapshot, IndexCache(directory: path))
     #expect(indexLoads() == 1)
     #expect(try cache.status(name).kind == .file)
   }
@@ -241,14 +242,14 @@ import Testing
   @Test func everySystemCallFails() throws {
     let snapshot = try repository.back(up: files)
     let counting = Faults.Plan(at: .max, number: 28)
-    try Faults.inject(counting) { try expectWhole(snapshot, IndexCache(folder: path)) }
+    try Faults.inject(counting) { try expectWhole(snapshot, IndexCache(directory: path)) }
     #expect(counting.count > 10)
     for staysBroken in [false, true] {
       for number in 1...(counting.count + 1) {
-        let path = ByteString(folder("\(number)-\(staysBroken)"))
+        let path = ByteString(directory("\(number)-\(staysBroken)"))
         let plan = Faults.Plan(at: number, number: 28, staysBroken: staysBroken)
-        try Faults.inject(plan) { try expectWhole(snapshot, IndexCache(folder: path)) }
-        try expectWhole(snapshot, IndexCache(folder: path))
+        try Faults.inject(plan) { try expectWhole(snapshot, IndexCache(directory: path)) }
+        try expectWhole(snapshot, IndexCache(directory: path))
       }
     }
   }
@@ -261,7 +262,7 @@ import Testing
     bytes[100] ^= 1
     let lease = try Lease(storage)
     try storage.save(bytes, as: RepositoryLayout.index(id), by: lease.path)
-    let remarks = try repository.beginReading(cache: IndexCache(folder: path)).remarks
+    let remarks = try repository.beginReading(cache: IndexCache(directory: path)).remarks
     #expect(remarks.map(\.code) == [.damaged])
     #expect(remarks.first?.subject.contains(id.hex) == true)
     #expect(try copies().isEmpty)

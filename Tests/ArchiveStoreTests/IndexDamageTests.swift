@@ -52,7 +52,7 @@ import Testing
     case .longer: try storage.change(path) { $0.append(0) }
     case .link:
       try storage.remove(path)
-      try storage.makeFolders([path.name], in: path.folder)
+      try storage.makeDirectories([path.name], in: path.directory)
     case .newer:
       // Of a version that is to come, under the name of its own bytes.
       var bytes = try storage.load(path, limit: 1 << 20)

@@ -44,7 +44,7 @@ import Testing
   private static func pack(_ number: Int) -> IndexBuilder.Pack {
     .init(
       id: digest(-number), size: 5000,
-      frames: [FramePlace(offset: UInt64(number), stored: 2000, plain: 4 << 20)])
+      frames: [FrameLocation(offset: UInt64(number), stored: 2000, plain: 4 << 20)])
   }
 
   /// An object over some packs, with blobs in them.

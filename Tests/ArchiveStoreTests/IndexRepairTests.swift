@@ -191,7 +191,7 @@ import Testing
       isStopping: { counters.progress.filesDone == 3 })
     let error = storeError { try repair.run() }
     #expect(error?.kind == .interrupted && error?.hint == "run it again", "\(error as Any)")
-    #expect(counters.progress.filesToDo == 4 && "\(counters.progress.inHand)".hasPrefix("packs/"))
+    #expect(counters.progress.filesToDo == 4 && "\(counters.progress.active)".hasPrefix("packs/"))
     #expect(try indexes() == now)
     #expect(try memory.list(RepositoryLayout.leases).isEmpty)
     #expect(try self.repair(dry: dry).packs == 4)
@@ -203,7 +203,7 @@ import Testing
     let good = try indexes().map { id in
       (id, try memory.load(RepositoryLayout.index(id), limit: 1 << 20))
     }
-    let watched = WatchedStorage(memory, passing: WatchedStorage.isFurtherPackFolder)
+    let watched = WatchedStorage(memory, passing: WatchedStorage.isFurtherPackDirectory)
     let repository = try Repository.open(watched)
     var failures = 0
     for number in 1...200 {

@@ -14,11 +14,11 @@ import Testing
       .init(
         id: digest(-1), size: 5000,
         frames: [
-          FramePlace(offset: 0, stored: 2000, plain: 4 << 20),
-          FramePlace(offset: 2000, stored: 1000, plain: 4 << 20),
+          FrameLocation(offset: 0, stored: 2000, plain: 4 << 20),
+          FrameLocation(offset: 2000, stored: 1000, plain: 4 << 20),
         ]),
       .init(
-        id: digest(-2), size: 900, frames: [FramePlace(offset: 0, stored: 900, plain: 2 << 20)]),
+        id: digest(-2), size: 900, frames: [FrameLocation(offset: 0, stored: 900, plain: 2 << 20)]),
     ]
     builder.records = (0..<blobs).map { number in
       BlobRecord(
@@ -69,7 +69,7 @@ import Testing
     let all = IndexSet([object])
     let found = try #require(all.find(data))
     #expect(found.pack == Self.digest(-1))
-    #expect(found.frame == FramePlace(offset: 2000, stored: 1000, plain: 4 << 20))
+    #expect(found.frame == FrameLocation(offset: 2000, stored: 1000, plain: 4 << 20))
     #expect(found.offset == 30)
     #expect(all.contains(tree))
     let some = IndexSet([object]) { $0 == Self.digest(-2) }
@@ -82,7 +82,7 @@ import Testing
     var builder = IndexBuilder()
     builder.packs = [
       .init(
-        id: Self.digest(1), size: 700, frames: [FramePlace(offset: 16, stored: 500, plain: 900)])
+        id: Self.digest(1), size: 700, frames: [FrameLocation(offset: 16, stored: 500, plain: 900)])
     ]
     let blob = BlobID(kind: .tree, digest: Self.digest(2))
     builder.records = [BlobRecord(id: blob, offset: 512, length: 100)]
@@ -108,7 +108,7 @@ import Testing
     let bytes = Self.builder(blobs: 2000).encode()
     let id = Blake2b.hash(bytes)
     func put(_ bytes: [UInt8]) throws {
-      let writer = try storage.startObject(in: RepositoryLayout.index(id).folder)
+      let writer = try storage.startObject(in: RepositoryLayout.index(id).directory)
       try writer.append(bytes)
       try writer.commit(as: RepositoryLayout.index(id), digest: id, isReadSoon: false)
     }
@@ -175,20 +175,20 @@ import Testing
     lie = good
     lie.packs[0] = .init(
       id: Self.digest(-1), size: 5000,
-      frames: [FramePlace(offset: 4990, stored: 20, plain: 100)])
+      frames: [FrameLocation(offset: 4990, stored: 20, plain: 100)])
     lies["a frame beyond the pack"] = lie
     lie = good
     lie.packs[0] = .init(
       id: Self.digest(-1), size: 5000,
       frames: [
-        FramePlace(offset: 0, stored: 200, plain: 4 << 20),
-        FramePlace(offset: 100, stored: 200, plain: 4 << 20),
+        FrameLocation(offset: 0, stored: 200, plain: 4 << 20),
+        FrameLocation(offset: 100, stored: 200, plain: 4 << 20),
       ])
     lies["frames that overlap"] = lie
     lie = good
     lie.packs[1] = .init(
       id: Self.digest(-2), size: 900,
-      frames: [FramePlace(offset: 0, stored: 900, plain: UInt32(FormatLimit.frame + 1))])
+      frames: [FrameLocation(offset: 0, stored: 900, plain: UInt32(FormatLimit.frame + 1))])
     lies["a frame of more than 16 MiB"] = lie
     for (name, builder) in lies {
       #expect(storeError { try open(builder.encode()) }?.code == .damaged, "\(name)")

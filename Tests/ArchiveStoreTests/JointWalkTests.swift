@@ -11,7 +11,7 @@ import Testing
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// A tree of folders in folders whose entries are the same in all variants of a seed but for some.
+  /// A tree of directories in directories whose entries are the same in all variants of a seed but for some.
   private func makeTree(
     _ session: WritingSession, depth: Int, names: Int, variant: UInt64, _ random: inout SeededBytes
   ) throws -> TreeReference {
@@ -87,7 +87,7 @@ import Testing
     }
   }
 
-  /// Folders of many pages: pages that all have are passed over, and nothing else.
+  /// Directories of many pages: pages that all have are passed over, and nothing else.
   @Test func pagesThatAllHaveArePassedOver() throws {
     let session = try repository.beginWriting()
     let all = (0..<9000).map { number in
@@ -100,7 +100,7 @@ import Testing
     let trees = [try session.storeTree(all), try session.storeTree(other)]
     _ = try session.finish(repository.makeSnapshot(trees[0]))
     let reader = try repository.beginReading()
-    let pages = try trees.map { try reader.openFolder($0).pages }
+    let pages = try trees.map { try reader.openDirectory($0).pages }
     #expect(pages.allSatisfy { $0 > 2 })
     var paths: [ByteString] = []
     try reader.walkTogether(trees, differencesOnly: true) { path, _ in
@@ -170,7 +170,7 @@ import Testing
     }
   }
 
-  /// Deeper than folders may lie in folders is told once, and ends nothing else.
+  /// Deeper than directories may lie in directories is told once, and ends nothing else.
   @Test func deepTreesAreDamage() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([])

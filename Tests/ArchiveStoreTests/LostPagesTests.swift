@@ -4,7 +4,7 @@ import Testing
 
 @testable import ArchiveStore
 
-/// Folders of several pages of which some are not to be had: each reader gives what is on the others,
+/// Directories of several pages of which some are not to be had: each reader gives what is on the others,
 /// and says between which names the lost ones lie.
 @Suite struct LostPagesTests {
   private let storage = MemoryStorage()
@@ -12,7 +12,7 @@ import Testing
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  /// Stores a folder of these pages, some of which the table names and nothing holds.
+  /// Stores a directory of these pages, some of which the table names and nothing holds.
   private func store(
     _ pages: [[TreeEntry]], lost: Set<Int>, _ session: WritingSession
   ) throws -> TreeReference {
@@ -32,7 +32,7 @@ import Testing
     return try repository.beginReading()
   }
 
-  /// Four pages of three entries, the middle one of each a folder with a file; no page has the bytes of
+  /// Four pages of three entries, the middle one of each a directory with a file; no page has the bytes of
   /// one in another set.
   private func pages(_ below: TreeReference, set: Int) -> [[TreeEntry]] {
     ["a", "b", "c", "d"].map { page in

@@ -40,7 +40,7 @@ import Testing
 /// A repository with a backup, and another one that ends with a merge.
 private struct CrashedMerge {
   let storage: WatchedStorage
-  private let folder: TestSupport.TemporaryFolder
+  private let directory: TestSupport.TemporaryDirectory
   private let repository: Repository
   private let session: WritingSession
   private let snapshot: Snapshot
@@ -50,8 +50,8 @@ private struct CrashedMerge {
   }
 
   init() throws {
-    folder = try TestSupport.TemporaryFolder("merge", inMemory: true)
-    storage = WatchedStorage(try LocalStorage.create(path: folder.path("repo")))
+    directory = try TestSupport.TemporaryDirectory("merge", inMemory: true)
+    storage = WatchedStorage(try LocalStorage.create(path: directory.path("repo")))
     repository = try Repository.create(in: storage, program: "test")
     try repository.back(up: [Self.files[0]], sequence: 1)
     session = try repository.beginWriting()
@@ -67,7 +67,7 @@ private struct CrashedMerge {
     let begin = Box()
     crash.storage.state.withLock { state in
       state.action = { event in
-        if event == "folders leases" { begin.count.withLock { $0 = plan.count } }
+        if event == "directories leases" { begin.count.withLock { $0 = plan.count } }
       }
     }
     try Faults.inject(plan) { try crash.finish() }
@@ -81,7 +81,7 @@ private struct CrashedMerge {
 
   /// All that was backed up is whole, by the index alone.
   func expectWhole(_ what: String, count: Int = 2) throws {
-    let repository = try Repository.open(LocalStorage(path: folder.path("repo")))
+    let repository = try Repository.open(LocalStorage(path: directory.path("repo")))
     let found = try Checked(repository, .everything)
     #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(what): \(found.findings)")
     let snapshots = try repository.snapshots().snapshots
@@ -97,13 +97,13 @@ private struct CrashedMerge {
   /// The next backup goes on as ever; an hour later the right to remove is free again, but where its
   /// holder ended before its first sign of life, which is given it then.
   func expectMergedByTheNext(_ what: String) throws {
-    let prune = try? Folder.open(path: folder.path("repo/leases/prune"))
+    let prune = try? Directory.open(path: directory.path("repo/leases/prune"))
     let isAlive = try prune?.statusIfPresent("alive") != nil
     if isAlive {
       try prune?.setModified(Timestamp(seconds: Host.now().seconds - 3700), of: "alive")
     }
     let isFree = prune == nil || isAlive
-    let repository = try Repository.open(LocalStorage(path: folder.path("repo")))
+    let repository = try Repository.open(LocalStorage(path: directory.path("repo")))
     try repository.back(up: [Self.files[2]], sequence: 3)
     try expectWhole(what, count: 3)
     let indexes = try RepositoryListing.indexes(repository.storage).count

@@ -124,8 +124,8 @@ import Testing
   }
 
   @Test func aRightThatAnotherHas() throws {
-    let folder = TemporaryFolder()
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let directory = TemporaryDirectory()
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
     let other = try Lease(storage)
     let right = try #require(try PruneLease(other))
@@ -151,12 +151,12 @@ import Testing
   /// An hour without a sign of life, by the store's clock, and the right is another's; what had it
   /// notices.
   @Test func aRightWhoseHolderIsDead() throws {
-    let folder = TemporaryFolder()
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let directory = TemporaryDirectory()
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
     let dead = try Lease(storage)
     let right = try #require(try PruneLease(dead))
-    let alive = folder("repo/leases/prune/alive")
+    let alive = directory("repo/leases/prune/alive")
     try Self.age(alive, seconds: 1800)
     for number in 1...3 { try repository.back(up: [Self.file(number)], sequence: UInt64(number)) }
     #expect(try Self.indexes(storage) == 3)
@@ -173,14 +173,14 @@ import Testing
 
   /// A holder that ended before its first sign of life gets an hour from when it is found.
   @Test func aRightWithoutASignOfLife() throws {
-    let folder = TemporaryFolder()
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let directory = TemporaryDirectory()
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     _ = try Repository.create(in: storage, program: "test")
-    try storage.makeFolders(["prune"], in: RepositoryLayout.leases)
+    try storage.makeDirectories(["prune"], in: RepositoryLayout.leases)
     let lease = try Lease(storage)
     #expect(try PruneLease(lease) == nil)
     #expect(try PruneLease(lease) == nil)
-    try Self.age(folder("repo/leases/prune/alive"), seconds: 3700)
+    try Self.age(directory("repo/leases/prune/alive"), seconds: 3700)
     #expect(try PruneLease(lease) != nil)
   }
 
@@ -189,8 +189,8 @@ import Testing
       [.modificationDate: Date(timeIntervalSinceNow: -seconds)], ofItemAtPath: path)
   }
 
-  /// Who looks for the right while another gives it back finds the folder without a sign of life, and
-  /// gives it one: that does not keep the folder.
+  /// Who looks for the right while another gives it back finds the directory without a sign of life, and
+  /// gives it one: that does not keep the directory.
   @Test(arguments: 1...3) func aRightThatIsSoughtWhileItIsGivenBack(times: Int) throws {
     let memory = MemoryStorage()
     _ = try Repository.create(in: memory, program: "test")
@@ -214,7 +214,7 @@ import Testing
     #expect(try PruneLease(seeker) != nil)
   }
 
-  /// The folder goes, the one who gives the right back does not hear of it, and another takes the right:
+  /// The directory goes, the one who gives the right back does not hear of it, and another takes the right:
   /// that one keeps it.
   @Test func aRightThatAnotherHasByNowIsNotRemoved() throws {
     let memory = MemoryStorage()
@@ -328,24 +328,24 @@ import Testing
   }
 
   @Test func copiesOfMergedObjectsAreRemoved() throws {
-    let folder = TemporaryFolder()
+    let directory = TemporaryDirectory()
     let storage = MemoryStorage()
     let repository = try Repository.create(in: storage, program: "test")
-    let cache = IndexCache(folder: ByteString(folder("cache")))
+    let cache = IndexCache(directory: ByteString(directory("cache")))
     for number in 1...9 {
       let session = try repository.beginWriting(cache: cache)
       _ = try session.storeFile(logicalPath: "folders/x/y", bytes: Self.file(number).bytes)
       _ = try session.finish(
         repository.makeSnapshot(try session.storeTree([]), sequence: UInt64(number)))
-      let copies = folder.files().filter { $0.hasSuffix(".index") }
+      let copies = directory.files().filter { $0.hasSuffix(".index") }
       #expect(copies.count == (try Self.indexes(storage)))
     }
   }
 
   /// Several programs back up at once: all snapshots are whole by the index alone.
   @Test func writersAtOnce() throws {
-    let folder = TemporaryFolder()
-    let path = ByteString(folder("repo"))
+    let directory = TemporaryDirectory()
+    let path = ByteString(directory("repo"))
     _ = try Repository.create(in: LocalStorage.create(path: path), program: "test")
     let failures = Mutex<[String]>([])
     let workers = try Workers(count: 3, capacity: 3, name: "test")

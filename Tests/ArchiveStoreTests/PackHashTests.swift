@@ -13,7 +13,7 @@ import Testing
     var random = SeededBytes(seed: 41)
     let hashes = PackHashes(count: count, size: size)
     for number in 0..<12 {
-      var packs = (0..<5).map { PackInHand(number * 10 + $0, hashes) }
+      var packs = (0..<5).map { OpenPack(number * 10 + $0, hashes) }
       for _ in 0..<40 {
         let most = [2, size + 1, 3 * size, 2 * count * size][random.number(0..<4)]
         packs[random.number(0..<packs.count)].append(random.bytes(random.number(0..<most)))
@@ -26,7 +26,7 @@ import Testing
   /// None has a portion that is full.
   @Test func morePacksThanPortions() {
     let hashes = PackHashes(count: 4, size: 500)
-    var packs = (0..<20).map { PackInHand($0, hashes) }
+    var packs = (0..<20).map { OpenPack($0, hashes) }
     for round in 0..<3 {
       for index in packs.indices { packs[index].append([UInt8(index), UInt8(round), 3]) }
     }
@@ -45,7 +45,7 @@ import Testing
   /// Nothing is hashed before there is no more room, and then as much of each pack as makes some.
   @Test func asMuchWaitsAsThereIsRoomFor() {
     let hashes = PackHashes(count: 16, size: 1000)
-    var packs = (0..<4).map { PackInHand($0, hashes) }
+    var packs = (0..<4).map { OpenPack($0, hashes) }
     for index in packs.indices { packs[index].append([UInt8](repeating: 1, count: 4000)) }
     #expect(hashes.gathered == 16_000)
     packs[0].append([1])
@@ -56,7 +56,7 @@ import Testing
   /// What is given up makes room, whichever way it ends.
   @Test func aPackThatIsDroppedLeavesNothing() {
     let hashes = PackHashes(count: 4, size: 100)
-    var other = PackInHand(1, hashes)
+    var other = OpenPack(1, hashes)
     other.append([1, 2, 3])
     func dropOne(_ number: Int) {
       var hash = PackHash(of: number, with: hashes)
@@ -78,7 +78,7 @@ import Testing
 }
 
 /// A pack's hash, and all bytes that it has got.
-private struct PackInHand {
+private struct OpenPack {
   private let hash: Box
   private var bytes: [UInt8] = []
 

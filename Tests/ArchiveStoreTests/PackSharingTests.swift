@@ -11,14 +11,14 @@ import Testing
   private static let target = 40_000
 
   /// Ways of a run into a storage in memory.
-  private struct Rig {
+  private struct Fixture {
     let memory: MemoryStorage
     let storage: WatchedStorage
     let lease: Lease
     let status = RunStatus(place: "test")
     let packs: RunPacks
     let hashes: [PackHashes]
-    let lanes: PackLanes
+    let lanes: PackerPool
 
     init(workers: Int, room: (count: Int, size: Int) = (16, 1000), shares: Bool = true) throws {
       memory = MemoryStorage()
@@ -31,7 +31,7 @@ import Testing
         made.withLock { $0.append(hashes) }
         return hashes
       }
-      lanes = PackLanes(
+      lanes = PackerPool(
         packs, KnownBlobs(IndexSet([])), workers: workers, target: PackSharingTests.target,
         hashes: shares ? make : nil)
       hashes = made.withLock { $0 }
@@ -66,7 +66,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2, 3, 8, 12]) func eachPackHasItsName(workers: Int) throws {
-    let rig = try Rig(workers: workers)
+    let rig = try Fixture(workers: workers)
     try rig.append(400, seed: 51)
     try rig.settle()
     try rig.expectRightNames()
@@ -74,7 +74,7 @@ import Testing
   }
 
   @Test(arguments: [1, 2]) func aSmallRunMakesOnePackThatIsHashedAtOnce(workers: Int) throws {
-    let rig = try Rig(workers: workers)
+    let rig = try Fixture(workers: workers)
     try rig.append(8, seed: 52)
     #expect(rig.gathered == 0)
     try rig.settle()
@@ -84,7 +84,7 @@ import Testing
 
   /// Behind the first full pack there are four, whatever the workers, that get as much each.
   @Test(arguments: [1, 2]) func fourPacksAreOpenOnceOneWasFull(workers: Int) throws {
-    let rig = try Rig(workers: workers, room: (64, 1000))
+    let rig = try Fixture(workers: workers, room: (64, 1000))
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
     for _ in 0..<40 { try rig.lanes.append(frame) }
     #expect(rig.lanes.ways.count == 4 && rig.gathered == 0)
@@ -98,7 +98,7 @@ import Testing
 
   /// They are not full all at once, and so again after a checkpoint.
   @Test func packsAreFullOneAfterTheOther() throws {
-    let rig = try Rig(workers: 2)
+    let rig = try Fixture(workers: 2)
     let frame = PackFrame(stored: [UInt8](repeating: 1, count: 1000), plain: 1, blobs: [])
     for _ in 0..<40 { try rig.lanes.append(frame) }
     try rig.settle()
@@ -115,7 +115,7 @@ import Testing
 
   /// Nor are there more packs where hashing together gains nothing.
   @Test func withoutLanesThereIsOneWayForEachTwoWorkers() throws {
-    let rig = try Rig(workers: 2, shares: false)
+    let rig = try Fixture(workers: 2, shares: false)
     try rig.append(100, seed: 53)
     #expect(rig.lanes.ways.count == 2 && rig.lanes.all.count == 2)
     try rig.settle()
@@ -124,7 +124,7 @@ import Testing
 
   /// Threads that append, and one at checkpoints; never is more gathered than there is room.
   @Test func checkpointsWhileOthersAppend() throws {
-    let rig = try Rig(workers: 6)
+    let rig = try Fixture(workers: 6)
     let threads = try Workers(count: 5, capacity: 5, name: "test")
     let done = Atomic<Int>(0)
     for number in 0..<4 {
@@ -146,7 +146,7 @@ import Testing
 
   /// A run whose storage fails while bytes wait to be hashed ends with that, and leaves nothing.
   @Test(arguments: [30, 45, 46, 47, 48, 49, 60, 90]) func theStorageFails(call: Int) throws {
-    let rig = try Rig(workers: 2)
+    let rig = try Fixture(workers: 2)
     rig.storage.fail(at: call)
     let error = storeError {
       try rig.append(150, seed: 54)
@@ -162,7 +162,7 @@ import Testing
   /// A write to a pack has failed, and its thread has not ended the run yet: another one that is at a
   /// checkpoint must not close it.
   @Test func aTornPackIsNotClosed() throws {
-    let rig = try Rig(workers: 1)
+    let rig = try Fixture(workers: 1)
     let pack = try PackWriter(number: 1, lease: rig.lease, isReadSoon: false)
     let frame = PackFrame(stored: [1, 2, 3], plain: 3, blobs: [])
     _ = try pack.append(frame)

@@ -7,11 +7,11 @@ import Testing
 
 /// Packs are held against the programs that must open them when this one is gone.
 @Suite struct PackProgramTests {
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
   private let repository: Repository
 
   init() throws {
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     repository = try Repository.create(in: storage, program: "test")
   }
 
@@ -50,10 +50,10 @@ import Testing
     return files
   }
 
-  private func packs() -> [String] { folder.files().filter { $0.hasSuffix(".tar.zst") } }
+  private func packs() -> [String] { directory.files().filter { $0.hasSuffix(".tar.zst") } }
 
   private func expectQuiet(_ command: String) throws -> ProgramResult {
-    let result = try run(command, in: folder.path)
+    let result = try run(command, in: directory.path)
     #expect(result.status == 0, "\(command): \(result.errors)")
     #expect(result.errors.isEmpty, "\(command): \(result.errors)")
     return result
@@ -81,7 +81,7 @@ import Testing
   @Test func filesComeOutAtTheirPaths() throws {
     let files = try fill()
     for program in ["tar -x -C", "bsdtar -x -f - -C"] {
-      let target = folder("out-\(program.prefix(3))")
+      let target = directory("out-\(program.prefix(3))")
       try FileManager.default.createDirectory(atPath: target, withIntermediateDirectories: true)
       for pack in packs() { _ = try expectQuiet("zstd -q -dc \(pack) | \(program) \(target)") }
       for file in files {
@@ -98,14 +98,14 @@ import Testing
       let full = ByteString(target).appending(path)
       return try Descriptor.open(path: full).readAll(limit: 64 << 20) ?? []
     }
-    return try run("cat '\(target)/.sandboxctl/parts/\(path)'/*", in: folder.path).output
+    return try run("cat '\(target)/.sandboxctl/parts/\(path)'/*", in: directory.path).output
   }
 
   @Test func noPackIdComesTwice() throws {
     var ids: Set<String> = []
     for number in 0..<3 {
       let other = try Repository.create(
-        in: LocalStorage.create(path: ByteString(folder("other-\(number)"))), program: "test")
+        in: LocalStorage.create(path: ByteString(directory("other-\(number)"))), program: "test")
       try other.back(up: [("a", [1, 2, 3])])
     }
     for pack in packs() { ids.insert(String(pack.split(separator: "/").last ?? "")) }
@@ -223,7 +223,8 @@ import Testing
 
 @Suite struct PackContentsTests {
   private let frames = [
-    FramePlace(offset: 0, stored: 10, plain: 1000), FramePlace(offset: 10, stored: 10, plain: 100),
+    FrameLocation(offset: 0, stored: 10, plain: 1000),
+    FrameLocation(offset: 10, stored: 10, plain: 100),
   ]
 
   private func record(frame: UInt16 = 0, offset: UInt32 = 512, length: UInt32 = 100) -> BlobRecord {

@@ -8,19 +8,19 @@ import Testing
 /// What a backup writes and nobody reads soon does not stay in the system's memory: there it would
 /// push out what the user works with.
 @Suite struct PageCacheTests {
-  private let folder: TestSupport.TemporaryFolder
+  private let directory: TestSupport.TemporaryDirectory
   private let storage: LocalStorage
   private let canBeEmptied: Bool
 
   init() throws {
-    folder = try TestSupport.TemporaryFolder("page-cache")
-    canBeEmptied = try PageCache.canBeEmptied(in: folder)
-    storage = try LocalStorage.create(path: folder.path("r"))
+    directory = try TestSupport.TemporaryDirectory("page-cache")
+    canBeEmptied = try PageCache.canBeEmptied(in: directory)
+    storage = try LocalStorage.create(path: directory.path("r"))
   }
 
   /// How many pages of an object are in memory, and how many there are.
   private func pages(_ path: ObjectPath) throws -> (present: Int, all: Int) {
-    try PageCache.pages(of: path.components.reduce(folder.path("r")) { $0.appending($1) })
+    try PageCache.pages(of: path.components.reduce(directory.path("r")) { $0.appending($1) })
   }
 
   private func save(_ name: ByteString, isReadSoon: Bool) throws -> ObjectPath {
@@ -37,7 +37,7 @@ import Testing
   }
 
   @Test func anObjectLeavesOnlyWhenItIsNotReadSoon() throws {
-    guard canBeEmptied else { return print("skipped: the temporary folder has no disk") }
+    guard canBeEmptied else { return print("skipped: the temporary directory has no disk") }
     let soon = try pages(try save("soon", isReadSoon: true))
     #expect(soon.present > soon.all * 9 / 10, "\(soon)")
     // What was read again is there, with some that the system read ahead.
@@ -47,7 +47,7 @@ import Testing
 
   /// The pack of contents leaves, that of trees stays, as do index, snapshot and all others.
   @Test func ofARunOnlyContentsLeave() throws {
-    guard canBeEmptied else { return print("skipped: the temporary folder has no disk") }
+    guard canBeEmptied else { return print("skipped: the temporary directory has no disk") }
     let repository = try Repository.create(in: storage, program: "test")
     let session = try WritingSession(repository, workers: 2, cache: nil)
     let writer = try session.makeWriter()

@@ -10,21 +10,21 @@ import Testing
   private let root: TreeReference
   private static let files = 30
 
-  /// Three folders of ten files and a FIFO each.
+  /// Three directories of ten files and a FIFO each.
   init() throws {
     repository = try Repository.create(in: MemoryStorage(), program: "test")
     let session = try repository.beginWriting()
-    let folders = try (0..<3).map { folder in
+    let directories = try (0..<3).map { directory in
       var entries = try (0..<10).map { number in
-        let path = ByteString("\(folder)/\(number)")
+        let path = ByteString("\(directory)/\(number)")
         let content = try session.storeFile(logicalPath: path, bytes: Array("\(path)".utf8))
         return TreeEntry(name: ByteString("\(number)"), node: .file(content))
       }
       entries.append(TreeEntry(name: "fifo", node: .fifo))
       return TreeEntry(
-        name: ByteString("\(folder)"), node: .directory(try session.storeTree(entries)))
+        name: ByteString("\(directory)"), node: .directory(try session.storeTree(entries)))
     }
-    root = try session.storeTree(folders)
+    root = try session.storeTree(directories)
     _ = try session.finish(repository.makeSnapshot(root))
   }
 
@@ -40,7 +40,7 @@ import Testing
     let watch = ReadingWatch(repository) { false }
     try Self.walks[number](try repository.beginReading(watch: watch), root)
     #expect(
-      watch.counters.progress == ProgressState(filesDone: Self.files, inHand: "2"))
+      watch.counters.progress == ProgressState(filesDone: Self.files, active: "2"))
   }
 
   @Test(arguments: 0..<2)
@@ -53,11 +53,11 @@ import Testing
     let reader = try repository.beginReading(watch: watch)
     let error = #expect(throws: StoreError.self) { try Self.walks[number](reader, root) }
     #expect(error == watch.interruption && error?.kind == .interrupted)
-    // A folder came before them.
+    // A directory came before them.
     #expect(watch.counters.progress.filesDone == 4)
   }
 
-  @Test func aFolderThatIsGoneIsAnError() throws {
+  @Test func aDirectoryThatIsGoneIsAnError() throws {
     let gone = TreeReference(Blake2b.hash([1]))
     for walk in Self.walks {
       let watch = ReadingWatch(repository) { false }

@@ -6,16 +6,16 @@ import Testing
 @testable import ArchiveStore
 
 @Suite struct RepositoryTests {
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
 
   private func create() throws -> (LocalStorage, Repository) {
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     return (storage, try Repository.create(in: storage, program: "test"))
   }
 
   /// `repository.json` with a part of its text changed.
   private func rewrite(_ part: String, _ other: String) throws {
-    let path = folder("repo/repository.json")
+    let path = directory("repo/repository.json")
     let text = try String(contentsOfFile: path, encoding: .utf8)
     #expect(text.contains(part), "\(part)")
     try text.replacingOccurrences(of: part, with: other)
@@ -23,31 +23,32 @@ import Testing
   }
 
   private func openError() throws -> StoreError? {
-    let storage = try LocalStorage(path: ByteString(folder("repo")))
+    let storage = try LocalStorage(path: ByteString(directory("repo")))
     return storeError { try Repository.open(storage) }
   }
 
   @Test func layoutOfANewRepository() throws {
     let (_, repository) = try create()
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder("repo")).sorted()
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory("repo")).sorted()
     #expect(
       names == [
         "README.txt", "condemned", "index", "keys", "leases", "packs", "pins", "recover.py",
         "repository.json", "reserve", "snapshots",
       ])
-    let packs = try FileManager.default.contentsOfDirectory(atPath: folder("repo/packs"))
+    let packs = try FileManager.default.contentsOfDirectory(atPath: directory("repo/packs"))
     #expect(packs.sorted() == (0..<256).map { String(format: "%02x", $0) })
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("repo/leases")).isEmpty)
-    let reserve = try #require(FileManager.default.contents(atPath: folder("repo/reserve")))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo/leases")).isEmpty)
+    let reserve = try #require(FileManager.default.contents(atPath: directory("repo/reserve")))
     #expect(reserve.count == 4 << 20)
-    let mode = try FileManager.default.attributesOfItem(atPath: folder("repo"))
+    let mode = try FileManager.default.attributesOfItem(atPath: directory("repo"))
     #expect(mode[.posixPermissions] as? Int == 0o700)
-    #expect(try Repository.open(LocalStorage(path: ByteString(folder("repo")))).id == repository.id)
+    #expect(
+      try Repository.open(LocalStorage(path: ByteString(directory("repo")))).id == repository.id)
   }
 
   @Test func settingsSayAllThatTheFormatNames() throws {
     let (_, repository) = try create()
-    let text = try String(contentsOfFile: folder("repo/repository.json"), encoding: .utf8)
+    let text = try String(contentsOfFile: directory("repo/repository.json"), encoding: .utf8)
     let json = try JSON(parsing: text)
     #expect(json["format"]?.string == "sandboxctl-repository")
     #expect(json["version"]?.integer == 1)
@@ -59,21 +60,21 @@ import Testing
     #expect(json["features"] == ["read": [], "write": [], "prune": []])
   }
 
-  @Test func aFolderThatHoldsSomethingIsRefused() throws {
+  @Test func aDirectoryThatHoldsSomethingIsRefused() throws {
     try FileManager.default.createDirectory(
-      atPath: folder("repo"), withIntermediateDirectories: true)
-    _ = FileManager.default.createFile(atPath: folder("repo/x"), contents: nil)
+      atPath: directory("repo"), withIntermediateDirectories: true)
+    _ = FileManager.default.createFile(atPath: directory("repo/x"), contents: nil)
     let error = storeError { try create() }
     #expect(error?.code == .notEmpty)
     #expect(error?.kind == .refused)
-    #expect(try FileManager.default.contentsOfDirectory(atPath: folder("repo")) == ["x"])
+    #expect(try FileManager.default.contentsOfDirectory(atPath: directory("repo")) == ["x"])
   }
 
   @Test func noRepositoryThere() throws {
     let empty = MemoryStorage()
     #expect(storeError { try Repository.open(empty) }?.kind == .noRepository)
     _ = try create()
-    try FileManager.default.removeItem(atPath: folder("repo/repository.json"))
+    try FileManager.default.removeItem(atPath: directory("repo/repository.json"))
     #expect(try openError()?.kind == .noRepository)
   }
 
@@ -99,7 +100,8 @@ import Testing
   @Test func noSecretOfTheCuttingIsTheFixedTable() throws {
     let (_, repository) = try create()
     try rewrite(#""sqlite": 16384"#, #""sqlite": 16384, "secret": null"#)
-    #expect(try Repository.open(LocalStorage(path: ByteString(folder("repo")))).id == repository.id)
+    #expect(
+      try Repository.open(LocalStorage(path: ByteString(directory("repo")))).id == repository.id)
   }
 
   @Test func damagedSettings() throws {
@@ -112,7 +114,7 @@ import Testing
     let (_, repository) = try create()
     try repository.back(up: [("a", [1, 2, 3])])
     try rewrite(#""write": []"#, #""write": ["erasure"]"#)
-    let again = try Repository.open(LocalStorage(path: ByteString(folder("repo"))))
+    let again = try Repository.open(LocalStorage(path: ByteString(directory("repo"))))
     #expect(try again.snapshots().snapshots.count == 1)
     let error = storeError { try again.beginWriting() }
     #expect(error?.code == .unknownFeature)
@@ -144,7 +146,7 @@ import Testing
     let (_, repository) = try create()
     let first = try repository.back(up: [("a", [1])], sequence: 1)
     let second = try repository.back(up: [("a", [2])], sequence: 2)
-    let path = folder("repo/snapshots/\(second.id.hex).json")
+    let path = directory("repo/snapshots/\(second.id.hex).json")
     try Data([1, 2, 3]).write(to: URL(fileURLWithPath: path))
     let listing = try repository.snapshots()
     #expect(listing.snapshots == [first])

@@ -11,18 +11,18 @@ import Testing
 
   init() throws { repository = try Repository.create(in: storage, program: "test") }
 
-  private func objects(_ folder: String) throws -> Int {
-    let path = try #require(ObjectPath(folder))
+  private func objects(_ directory: String) throws -> Int {
+    let path = try #require(ObjectPath(directory))
     return try storage.list(path).count
   }
 
   private func packs() throws -> Int {
-    try RepositoryLayout.packFolders.reduce(0) { count, name in
+    try RepositoryLayout.packDirectories.reduce(0) { count, name in
       try count + storage.list(RepositoryLayout.packs.appending(name)).count
     }
   }
 
-  @Test func filesAndFoldersComeBack() throws {
+  @Test func filesAndDirectoriesComeBack() throws {
     var random = SeededBytes(seed: 11)
     let session = try repository.beginWriting()
     var files: [(name: ByteString, bytes: [UInt8])] = [
@@ -232,7 +232,7 @@ import Testing
     #expect(try first.storeTree(entries) == second.storeTree(entries.reversed()))
   }
 
-  @Test func largeFoldersHavePages() throws {
+  @Test func largeDirectoriesHavePages() throws {
     let count = 30_000
     let entries = (0..<count).map { number in
       TreeEntry(name: ByteString("file-\(number + 100_000)"), node: .symlink(target: "x"))
@@ -283,7 +283,7 @@ import Testing
     #expect(paths == ["a", "a/f"])
   }
 
-  /// With no room for the folders above, each is read again on the way back.
+  /// With no room for the directories above, each is read again on the way back.
   @Test func aWalkInLittleMemoryGivesTheSame() throws {
     let session = try repository.beginWriting()
     var tree = try session.storeTree([TreeEntry(name: "f", node: .fifo)])

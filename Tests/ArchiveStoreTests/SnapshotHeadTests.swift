@@ -11,8 +11,10 @@ import Testing
   private let memory = MemoryStorage()
   private let watched: WatchedStorage
   private let repository: Repository
-  private let folder = TemporaryFolder()
-  private var cache: SnapshotHeadCache { SnapshotHeadCache(folder: ByteString(folder("cache"))) }
+  private let directory = TemporaryDirectory()
+  private var cache: SnapshotHeadCache {
+    SnapshotHeadCache(directory: ByteString(directory("cache")))
+  }
 
   init() throws {
     watched = WatchedStorage(memory)
@@ -112,7 +114,7 @@ import Testing
   @Test func aDamagedFileIsMadeAgain() throws {
     for sequence in 1...3 { try put(make(UInt64(sequence))) }
     let expected = try repository.heads(cache: cache).heads
-    let place = try Folder.open(path: ByteString(folder("cache")))
+    let place = try Directory.open(path: ByteString(directory("cache")))
     let whole = try place.file("snapshot-heads").readAll(limit: 1 << 20) ?? []
     #expect(!whole.isEmpty)
     var cases = stride(from: 0, to: whole.count, by: 97).map { at in
@@ -139,16 +141,16 @@ import Testing
     }
   }
 
-  @Test func aFolderThatOthersCanWriteToIsNotUsed() throws {
+  @Test func aDirectoryThatOthersCanWriteToIsNotUsed() throws {
     try put(make(1))
     _ = try repository.heads(cache: cache)
-    try Folder.open(path: ByteString(folder("cache"))).setPermissions(0o777)
+    try Directory.open(path: ByteString(directory("cache"))).setPermissions(0o777)
     #expect(try reads { _ = try repository.heads(cache: cache) } == 1)
   }
 
   /// A head may outlive its object: bytes that a disk lost leave size and time as they were.
   @Test func aSnapshotThatProvesDamagedIsSkippedAndNamed() throws {
-    let storage = try LocalStorage.create(path: ByteString(folder("repo")))
+    let storage = try LocalStorage.create(path: ByteString(directory("repo")))
     let repository = try Repository.create(in: storage, program: "test")
     let ids = try (UInt64(1)...3).map { sequence in
       let snapshot = repository.makeSnapshot(TreeReference(.some), sequence: sequence)
@@ -157,7 +159,7 @@ import Testing
       return id
     }
     _ = try repository.heads(cache: cache)
-    let place = try Folder.open(path: ByteString(folder("repo/snapshots")))
+    let place = try Directory.open(path: ByteString(directory("repo/snapshots")))
     let name = ByteString(ids[2].hex + ".json")
     let time = try place.status(name).modified
     let file = try place.fileForWriting(name)

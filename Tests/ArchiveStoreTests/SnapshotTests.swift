@@ -35,7 +35,7 @@ import Testing
     snapshot.classes = [ClassRun(path: "apps/a.b/data/Documents", name: "user-data")]
     snapshot.users = [NameRecord(id: 1000, name: "eve")]
     snapshot.groups = [NameRecord(id: 100, name: "users")]
-    snapshot.leftOut = [LeftOut(path: "apps/a.b/data/tmp", rule: "tmp", files: 3, bytes: 4)]
+    snapshot.excluded = [Exclusion(path: "apps/a.b/data/tmp", rule: "tmp", files: 3, bytes: 4)]
     snapshot.unreadable = [PathNote(path: ByteString([0xfe]), note: "permission denied")]
     snapshot.warnings = [PathNote(path: "w", note: "changed")]
     snapshot.mounts = ["m", ByteString([0xfd])]

@@ -11,15 +11,15 @@ import Testing
     case memory
   }
 
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
 
   private func make(_ kind: Kind) throws -> any Storage {
     let storage: any Storage =
       switch kind {
-      case .local: try LocalStorage.create(path: ByteString(folder("store")))
+      case .local: try LocalStorage.create(path: ByteString(directory("store")))
       case .memory: MemoryStorage()
       }
-    try storage.makeFolders(["objects", "lease"], in: .root)
+    try storage.makeDirectories(["objects", "lease"], in: .root)
     return storage
   }
 
@@ -67,9 +67,10 @@ import Testing
     #expect(try storage.list(.root) == ["lease", "objects"])
   }
 
-  @Test(arguments: Kind.allCases) func listsObjectsOfAllFoldersWithTheirSizes(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func listsObjectsOfAllDirectoriesWithTheirSizes(kind: Kind) throws
+  {
     let storage = try make(kind)
-    try storage.makeFolders(["aa", "bb", "empty"], in: path("objects"))
+    try storage.makeDirectories(["aa", "bb", "empty"], in: path("objects"))
     for (name, size) in [("top", 0), ("aa/one", 1), ("aa/two", 2), ("bb/one", 3)] {
       try storage.save(
         [UInt8](repeating: 1, count: size), as: path("objects/" + name), by: path("lease"))
@@ -78,7 +79,7 @@ import Testing
     var sizes: [String: UInt64] = [:]
     try storage.forEachObject(below: path("objects")) { path, status throws(StoreError) in
       sizes["\(path)"] = status.size
-      #expect(!status.isFolder)
+      #expect(!status.isDirectory)
       let same = try storage.status(path)
       #expect(same == status)
     }
@@ -112,14 +113,14 @@ import Testing
     try storage.save([1, 2], as: path("objects/a"), by: path("lease"))
     let status = try #require(try storage.status(path("objects/a")))
     #expect(status.size == 2)
-    #expect(!status.isFolder)
-    #expect(try storage.status(path("objects"))?.isFolder == true)
+    #expect(!status.isDirectory)
+    #expect(try storage.status(path("objects"))?.isDirectory == true)
   }
 
-  @Test(arguments: Kind.allCases) func foldersAreMadeOnce(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func directoriesAreMadeOnce(kind: Kind) throws {
     let storage = try make(kind)
-    #expect(storeError { try storage.makeFolders(["lease"], in: .root) }?.code == .notEmpty)
-    #expect(storeError { try storage.makeFolders(["x"], in: path("no")) }?.code == .missing)
+    #expect(storeError { try storage.makeDirectories(["lease"], in: .root) }?.code == .notEmpty)
+    #expect(storeError { try storage.makeDirectories(["x"], in: path("no")) }?.code == .missing)
   }
 
   @Test(arguments: Kind.allCases) func touchMovesTheTime(kind: Kind) throws {
@@ -133,7 +134,7 @@ import Testing
     #expect(second.size == 0)
   }
 
-  @Test(arguments: Kind.allCases) func renamesObjectsAndFolders(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func renamesObjectsAndDirectories(kind: Kind) throws {
     let storage = try make(kind)
     try storage.save([1], as: path("lease/a"), by: path("lease"))
     try storage.rename(path("lease/a"), to: path("objects/b"))
@@ -143,7 +144,7 @@ import Testing
     #expect(try storage.status(path("objects")) == nil)
   }
 
-  @Test(arguments: Kind.allCases) func removesObjectsAndEmptyFolders(kind: Kind) throws {
+  @Test(arguments: Kind.allCases) func removesObjectsAndEmptyDirectories(kind: Kind) throws {
     let storage = try make(kind)
     try storage.save([1], as: path("objects/a"), by: path("lease"))
     #expect(storeError { try storage.remove(path("objects")) } != nil)
@@ -185,24 +186,24 @@ import Testing
     #expect(ObjectPath.root.appending("../../etc").components == ["______etc"])
     #expect(ObjectPath.root.appending("..").components == ["__"])
     #expect(ObjectPath.root.appending("").components == ["_"])
-    #expect(ObjectPath("packs/ab")?.folder == ObjectPath("packs"))
+    #expect(ObjectPath("packs/ab")?.directory == ObjectPath("packs"))
   }
 }
 
 /// What only files show.
 @Suite struct LocalStorageTests {
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
 
   private func make() throws -> LocalStorage {
-    let storage = try LocalStorage.create(path: ByteString(folder("a/b/store")))
-    try storage.makeFolders(["objects", "lease"], in: .root)
+    let storage = try LocalStorage.create(path: ByteString(directory("a/b/store")))
+    try storage.makeDirectories(["objects", "lease"], in: .root)
     return storage
   }
 
   private func path(_ text: String) throws -> ObjectPath { try #require(ObjectPath(text)) }
 
   private func mode(_ name: String) throws -> Int {
-    let attributes = try FileManager.default.attributesOfItem(atPath: folder("a/b/store" + name))
+    let attributes = try FileManager.default.attributesOfItem(atPath: directory("a/b/store" + name))
     return try #require(attributes[.posixPermissions] as? Int)
   }
 
@@ -217,9 +218,9 @@ import Testing
   @Test func linksAreNotFollowed() throws {
     let storage = try make()
     try FileManager.default.createSymbolicLink(
-      atPath: folder("a/b/store/objects/link"), withDestinationPath: "/etc/passwd")
+      atPath: directory("a/b/store/objects/link"), withDestinationPath: "/etc/passwd")
     try FileManager.default.createSymbolicLink(
-      atPath: folder("a/b/store/elsewhere"), withDestinationPath: "/etc")
+      atPath: directory("a/b/store/elsewhere"), withDestinationPath: "/etc")
     #expect(storeError { try storage.load(path("objects/link"), limit: 1 << 20) }?.code == .damaged)
     #expect(storeError { try storage.list(path("elsewhere")) } != nil)
     #expect(try storage.status(path("objects/link")) == nil)
@@ -228,7 +229,7 @@ import Testing
   }
 
   @Test func placeThatIsNotThere() {
-    let error = storeError { try LocalStorage(path: ByteString(folder("none"))) }
+    let error = storeError { try LocalStorage(path: ByteString(directory("none"))) }
     #expect(error?.kind == .noRepository)
     #expect(error?.hint != nil)
   }
@@ -246,8 +247,8 @@ import Testing
     #expect(try storage.list(path("lease")).isEmpty)
   }
 
-  /// The folder's sync fails after the rename: the object is made again, too.
-  @Test func aFailedSyncOfTheFolder() throws {
+  /// The directory's sync fails after the rename: the object is made again, too.
+  @Test func aFailedSyncOfTheDirectory() throws {
     let storage = try make()
     let plan = Faults.Plan(failing: [.sync], at: 2, number: 5)
     try Faults.inject(plan) {

@@ -4,8 +4,8 @@ import Foundation
 import SystemIO
 import Testing
 
-/// A folder that is removed with all that is in it when the test ends.
-final class TemporaryFolder {
+/// A directory that is removed with all that is in it when the test ends.
+final class TemporaryDirectory {
   let path: String
 
   init() {
@@ -15,16 +15,16 @@ final class TemporaryFolder {
 
   deinit { try? FileManager.default.removeItem(atPath: path) }
 
-  /// The path of a name in the folder.
+  /// The path of a name in the directory.
   func callAsFunction(_ name: String) -> String { path + "/" + name }
 
   /// All files below, by their paths.
   func files() -> [String] {
     let all = FileManager.default.enumerator(atPath: path)?.compactMap { $0 as? String } ?? []
     return all.filter { name in
-      var isFolder: ObjCBool = false
-      return FileManager.default.fileExists(atPath: path + "/" + name, isDirectory: &isFolder)
-        && !isFolder.boolValue
+      var isDirectory: ObjCBool = false
+      return FileManager.default.fileExists(atPath: path + "/" + name, isDirectory: &isDirectory)
+        && !isDirectory.boolValue
     }.sorted()
   }
 }
@@ -40,14 +40,14 @@ struct ProgramResult {
   }
 }
 
-/// Runs a shell command in a folder, in the locale C.
-func run(_ command: String, in folder: String) throws -> ProgramResult {
+/// Runs a shell command in a directory, in the locale C.
+func run(_ command: String, in directory: String) throws -> ProgramResult {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/bin/bash")
   process.arguments = ["-o", "pipefail", "-c", command]
-  process.currentDirectoryURL = URL(fileURLWithPath: folder)
+  process.currentDirectoryURL = URL(fileURLWithPath: directory)
   process.environment = ["PATH": "/usr/local/bin:/usr/bin:/bin", "LC_ALL": "C"]
-  let errors = folder + "/.stderr-" + UUID().uuidString
+  let errors = directory + "/.stderr-" + UUID().uuidString
   _ = FileManager.default.createFile(atPath: errors, contents: nil)
   defer { try? FileManager.default.removeItem(atPath: errors) }
   let pipe = Pipe()
@@ -105,7 +105,7 @@ extension Repository {
       program: "sandboxctl test")
   }
 
-  /// Stores files of one folder and a snapshot of it.
+  /// Stores files of one directory and a snapshot of it.
   @discardableResult
   func back(
     up files: [(name: String, bytes: [UInt8])], sequence: UInt64 = 1, cache: IndexCache? = nil

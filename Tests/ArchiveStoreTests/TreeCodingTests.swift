@@ -61,8 +61,8 @@ import Testing
     expected += "0f10 10 4b 666f6c646572732f782f62 1880 1864"
     let bytes = TreeEntryCoding.encode(Self.samples[1])
     #expect(Hex.encode(bytes) == expected.filter { $0 != " " })
-    let folder = TreeEntryCoding.encode(Self.samples[3])
-    #expect(Hex.encode(folder) == "a40041640101021901c00a5820" + x)
+    let directory = TreeEntryCoding.encode(Self.samples[3])
+    #expect(Hex.encode(directory) == "a40041640101021901c00a5820" + x)
     #expect(
       Hex.encode(TreeEntryCoding.encode(Self.samples[4])) == "a30041650102" + "0b452e2e2fc3a9")
     #expect(Hex.encode(TreeEntryCoding.encode(Self.samples[7])) == "a400416801050c010d03")
@@ -140,7 +140,7 @@ import Testing
       // defaults that are written: type 0, owner 0, mode 0644, size 0, seconds 0, no pieces
       "a10081a20041610100", "a10081a20041610300", "a10081a2004161021901a4",
       "a10081a20041610700", "a10081a20041610500", "a10081a20041610880", "a10081a20041610e80",
-      // a key against the type: target of a file, size of a folder, none for a folder or a link
+      // a key against the type: target of a file, size of a directory, none for a directory or a link
       "a10081a20041610b4178", "a10081a30041610101 0701", "a10081a20041610101", "a10081a20041610102",
       "a10081a20041610c01",
       // a type that is not known, an owner of more than 32 bits, a name that is text
@@ -205,14 +205,14 @@ import Testing
   }
 
   private func pages(_ names: [ByteString], size: Int = 10) throws -> [Range<Int>] {
-    var folder = EncodedFolder()
+    var directory = EncodedDirectory()
     for name in names {
-      try name.withSpan { try folder.append($0, [UInt8](repeating: 0, count: size)) }
+      try name.withSpan { try directory.append($0, [UInt8](repeating: 0, count: size)) }
     }
-    return TreeCoding.pages(of: folder)
+    return TreeCoding.pages(of: directory)
   }
 
-  @Test func smallFoldersAreOnePage() throws {
+  @Test func smallDirectoriesAreOnePage() throws {
     #expect(try pages([]) == [0..<0])
     #expect(try pages(names(256)) == [0..<256])
   }

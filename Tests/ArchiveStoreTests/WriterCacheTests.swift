@@ -12,7 +12,7 @@ import Testing
   private let memory: MemoryStorage
   private let storage: WatchedStorage
   private let repository: Repository
-  private let folder = TemporaryFolder()
+  private let directory = TemporaryDirectory()
   private let path: ByteString
   private let many = (0..<30).map { ("\($0)", SeededBytes.some(seed: UInt64($0), count: 500)) }
   private let few = [("few", SeededBytes.some(seed: 99, count: 700))]
@@ -24,7 +24,7 @@ import Testing
     let isFailing = isFailing
     storage = WatchedStorage(memory, fails: { isFailing.isSet })
     repository = try Repository.create(in: storage, program: "test")
-    path = ByteString(folder("cache/index"))
+    path = ByteString(directory("cache/index"))
   }
 
   private final class Flag: Sendable {
@@ -38,13 +38,13 @@ import Testing
     storage.state.withLock { $0.action = action }
   }
 
-  private var cache: IndexCache { IndexCache(folder: path) }
+  private var cache: IndexCache { IndexCache(directory: path) }
 
   private func blob(_ bytes: [UInt8]) -> BlobID {
     BlobID(kind: .data, digest: Blake2b.hash(bytes))
   }
 
-  private func copies() -> [String] { folder.files().filter { $0.hasSuffix(".index") } }
+  private func copies() -> [String] { directory.files().filter { $0.hasSuffix(".index") } }
 
   private func indexes() throws -> [Digest] { try RepositoryListing.indexes(memory) }
 
@@ -128,14 +128,14 @@ import Testing
     let pack = try #require(try RepositoryListing.packs(memory).first)
     let absent = blob([1, 2, 3])
     var forged = IndexBuilder()
-    let frame = FramePlace(offset: 0, stored: 9, plain: 9)
+    let frame = FrameLocation(offset: 0, stored: 9, plain: 9)
     forged.add(
       IndexBuilder.Pack(id: pack, size: 100, frames: [frame]),
       records: [BlobRecord(id: absent, pack: 0, offset: 0, length: 3)])
-    let place = URL(fileURLWithPath: folder(try #require(copies().first)))
+    let place = URL(fileURLWithPath: directory(try #require(copies().first)))
     let good = try Data(contentsOf: place)
     try Data(forged.encode()).write(to: place)
-    if !hasNotes { try FileManager.default.removeItem(atPath: folder("cache/index/checked")) }
+    if !hasNotes { try FileManager.default.removeItem(atPath: directory("cache/index/checked")) }
     let session = try repository.beginWriting(cache: cache)
     #expect(!session.contains(absent))
     #expect(session.contains(blob(many[7].1)))
@@ -148,14 +148,14 @@ import Testing
     try repository.back(up: many, cache: cache)
     let id = try #require(try indexes().first)
     let name = ByteString(id.hex + ".index")
-    let place = try Folder.open(path: path)
+    let place = try Directory.open(path: path)
     let good = try place.file(name).readAll(limit: 1 << 20)
     try place.openOrCreate(name).write([0xff], at: 200)
     // As if the disk had changed it, and not a program.
-    var notes = CheckNotes(in: place)
-    notes.insert(CheckNotes.Note(id: id, try place.status(name)))
+    var notes = VerifiedCopies(in: place)
+    notes.insert(VerifiedCopies.Note(id: id, try place.status(name)))
     notes.save(in: place)
-    let reader = IndexCache(folder: path)
+    let reader = IndexCache(directory: path)
     #expect(reader.copies?.open(id) != nil, "the note hides nothing")
     #expect(try reads(knowing: many, cache) == 1)
     #expect(try place.file(name).readAll(limit: 1 << 20) == good)
@@ -180,7 +180,8 @@ import Testing
     session.abandon()
     #expect(try reads(knowing: many, cache) == 0)
     // The host that has no copy relies on nothing of it, and merges without it.
-    let other = try repository.beginWriting(cache: IndexCache(folder: ByteString(folder("other"))))
+    let other = try repository.beginWriting(
+      cache: IndexCache(directory: ByteString(directory("other"))))
     #expect(!other.contains(blob(many[3].1)) && other.damagedIndexes.count == 1)
     other.abandon()
     for number in 1..<9 where try indexes().contains(damaged) {
@@ -279,17 +280,17 @@ import Testing
     try expectAll(snapshots, many + own)
   }
 
-  /// Where the folder cannot be used, sessions read the repository as if there were none.
+  /// Where the directory cannot be used, sessions read the repository as if there were none.
   @Test(arguments: ["others can write", "a file", "no name"])
-  func anUnusableFolderCostsTime(_ how: String) throws {
+  func anUnusableDirectoryCostsTime(_ how: String) throws {
     switch how {
     case "others can write":
-      _ = try Folder.make(path: path)
-      try Folder.open(path: path).setPermissions(0o777)
-    case "a file": try Data().write(to: URL(fileURLWithPath: folder("cache")))
+      _ = try Directory.make(path: path)
+      try Directory.open(path: path).setPermissions(0o777)
+    case "a file": try Data().write(to: URL(fileURLWithPath: directory("cache")))
     default: break
     }
-    let cache = how == "no name" ? IndexCache(folder: "") : cache
+    let cache = how == "no name" ? IndexCache(directory: "") : cache
     let first = try repository.back(up: many, cache: cache)
     #expect(try reads(knowing: many, cache) == 1)
     #expect(try reads(knowing: many, cache) == 1)

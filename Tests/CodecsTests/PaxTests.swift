@@ -76,19 +76,20 @@ import Testing
   }
 
   @Test func namesTimesAndAttributesAreExtracted() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let files = Self.members.filter { if case .file = $0.0.kind { true } else { false } }
     let result = try run(
       ["tar", "-x", "--xattrs", "--no-same-owner", "--warning=no-timestamp", "-f", "-"],
       input: Self.archive(files),
-      folder: folder.path)
+      directory: directory.path)
     #expect(result.status == 0 && result.errors == "", "\(result.errors)")
-    let times = try run(["stat", "-c", "%.9Y", "nanoseconds", "before 1970"], folder: folder.path)
+    let times = try run(
+      ["stat", "-c", "%.9Y", "nanoseconds", "before 1970"], directory: directory.path)
     #expect(times.output == Self.text("1700000000.000000007\n-1.500000000\n"))
     let value = try run(
-      ["getfattr", "--only-values", "-n", "user.mark", "attributes"], folder: folder.path)
+      ["getfattr", "--only-values", "-n", "user.mark", "attributes"], directory: directory.path)
     #expect(value.status == 0 && value.output == [0, 0x0a, 0xff, 0x3d], "\(value.errors)")
-    let found = try run(["find", ".", "-type", "f", "-print0"], folder: folder.path)
+    let found = try run(["find", ".", "-type", "f", "-print0"], directory: directory.path)
     #expect(
       Set(found.output.split(separator: 0).map { Array($0.dropFirst(2)) })
         == Set(files.map(\.0.path)))

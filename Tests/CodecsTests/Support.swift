@@ -55,12 +55,12 @@ struct Output {
 }
 
 /// A program of the system with bytes on its standard input.
-func run(_ arguments: [String], input: [UInt8] = [], folder: String? = nil) throws -> Output {
+func run(_ arguments: [String], input: [UInt8] = [], directory: String? = nil) throws -> Output {
   let process = Process()
   process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
   process.arguments = arguments
-  if let folder { process.currentDirectoryURL = URL(fileURLWithPath: folder) }
-  let place = try TemporaryFolder()
+  if let directory { process.currentDirectoryURL = URL(fileURLWithPath: directory) }
+  let place = try TemporaryDirectory()
   let paths = ["in", "out", "err"].map { place.path + "/" + $0 }
   try Data(input).write(to: URL(fileURLWithPath: paths[0]))
   for path in paths.dropFirst() { try Data().write(to: URL(fileURLWithPath: path)) }
@@ -76,8 +76,8 @@ func run(_ arguments: [String], input: [UInt8] = [], folder: String? = nil) thro
       decoding: try Data(contentsOf: URL(fileURLWithPath: paths[2])), as: UTF8.self))
 }
 
-/// A folder that is removed with this object.
-final class TemporaryFolder {
+/// A directory that is removed with this object.
+final class TemporaryDirectory {
   let path: String
 
   init() throws {

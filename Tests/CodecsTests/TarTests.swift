@@ -62,13 +62,13 @@ import Testing
     let names = Self.names.filter { name in
       name.split(separator: 0x2F).allSatisfy { $0.count <= 255 } && name.count < 4000
     }
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let result = try run(
       ["env", "LC_ALL=" + locale, program, "-xf", "-"], input: try Self.archive(names),
-      folder: folder.path)
+      directory: directory.path)
     #expect(result.status == 0)
     #expect(result.errors == "")
-    let find = try run(["find", ".", "-type", "f", "-print0"], folder: folder.path)
+    let find = try run(["find", ".", "-type", "f", "-print0"], directory: directory.path)
     let found = Set(find.output.split(separator: 0).map { Array($0.dropFirst(2)) })
     #expect(found == Set(names))
   }
@@ -108,7 +108,7 @@ import Testing
         == "8037369872771bc95278ace51d4e301a2dfcf9e7f662aa9f2313ca27af8773f0")
   }
 
-  @Test func keepsFoldersLinksModesAndTimes() throws {
+  @Test func keepsDirectoriesLinksModesAndTimes() throws {
     func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
     let long = bytes(String(repeating: "l", count: 300))
     let members = [
@@ -216,11 +216,12 @@ import Testing
   }
 
   @Test func readsForeignArchives() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let name = "é" + String(repeating: "n", count: 120)
-    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: folder.path + "/" + name))
+    try Data([1, 2, 3]).write(to: URL(fileURLWithPath: directory.path + "/" + name))
     for format in ["pax", "gnu"] {
-      let archive = try run(["tar", "--format=" + format, "-cf", "-", name], folder: folder.path)
+      let archive = try run(
+        ["tar", "--format=" + format, "-cf", "-", name], directory: directory.path)
       let members = try TarReader.members(of: archive.output)
       #expect(members.map(\.member.path) == [Array(name.utf8)])
       #expect(members.map(\.content) == [[1, 2, 3]])

@@ -6,22 +6,22 @@ import Testing
 /// The commands that change apps on a device whose volume has no room: exit status 1, what is missing, what
 /// to do, and nothing is changed.
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false)) struct AppFullDiskTests {
-  private let rig: KillRig
+  private let rig: KillFixture
   private let mount: Mount
 
   init() throws {
-    rig = try KillRig()
+    rig = try KillFixture()
     try rig.copy(to: "kept")
-    try rig.cli.folder.folder.removeTree("device")
-    try rig.cli.folder.folder.createFolder("device")
-    mount = try Mount(inMemory: "size=1m,nr_inodes=200", on: rig.cli.folder.path("device"))
-    let outcome = try Program.run("cp", ["-a", "kept/.", "device"], in: rig.cli.folder.url)
+    try rig.cli.directory.directory.removeTree("device")
+    try rig.cli.directory.directory.createDirectory("device")
+    mount = try Mount(inMemory: "size=1m,nr_inodes=200", on: rig.cli.directory.path("device"))
+    let outcome = try Program.run("cp", ["-a", "kept/.", "device"], in: rig.cli.directory.url)
     try #require(outcome.code == 0, "\(outcome.errors)")
   }
 
   @Test func whatDoesNotFitIsToldBeforehand() throws {
-    let before = try DeviceContent(rig.cli.folder)
-    try rig.cli.folder.write([UInt8](repeating: 7, count: 2_000_000), at: "New.app/table")
+    let before = try DeviceContent(rig.cli.directory)
+    try rig.cli.directory.write([UInt8](repeating: 7, count: 2_000_000), at: "New.app/table")
     let line = "update New.app --root device"
     let dry = try rig.cli.run("\(line) --dry-run")
     #expect(dry.code == 1)
@@ -35,9 +35,9 @@ import Testing
     #expect(real.code == 1)
     #expect(real.errors.contains("cannot update 'org.example.one' in '"), "\(real.errors)")
     #expect(real.errors.contains("are to be written, and") && real.errors.contains("hint: free"))
-    #expect(try DeviceContent(rig.cli.folder) == before)
+    #expect(try DeviceContent(rig.cli.directory) == before)
     // What fits is neither refused nor said to be.
-    try rig.cli.folder.folder.folder("New.app").remove("table")
+    try rig.cli.directory.directory.directory("New.app").remove("table")
     #expect(try rig.cli.run("\(line) --dry-run").code == 0)
     withExtendedLifetime(mount) {}
   }
@@ -48,8 +48,8 @@ import Testing
     if command.hasPrefix("reinstall") {
       _ = try rig.cli.succeed("offload one --root device --no-snapshot --force --quiet")
     }
-    let before = try DeviceContent(rig.cli.folder)
-    let device = try Folder.open(path: rig.cli.folder.path("device"))
+    let before = try DeviceContent(rig.cli.directory)
+    let device = try Directory.open(path: rig.cli.directory.path("device"))
     let filler = try device.create("filler")
     while (try? filler.write([UInt8](repeating: 1, count: 4096))) != nil {}
     let outcome = try rig.cli.run(line)
@@ -63,9 +63,9 @@ import Testing
     try filler.truncate(to: 0)
     try device.remove("filler")
     _ = try rig.cli.succeed("recover --root device --quiet")
-    #expect(try DeviceContent(rig.cli.folder) == before)
+    #expect(try DeviceContent(rig.cli.directory) == before)
     _ = try rig.cli.succeed(line)
-    #expect(try DeviceContent(rig.cli.folder) != before)
+    #expect(try DeviceContent(rig.cli.directory) != before)
     withExtendedLifetime(mount) {}
   }
 }

@@ -11,7 +11,7 @@ import Testing
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
-    try cli.folder.write(
+    try cli.directory.write(
       """
       <plist><dict><key>CFBundleIdentifier</key><string>\(Self.app)</string>
       <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
@@ -23,7 +23,7 @@ import Testing
   private func files(_ cli: CommandLine, _ device: ByteString = "device") throws -> [ByteString:
     Int]
   {
-    try TreeRecord.all(in: cli.folder, device).compactMapValues(\.content)
+    try TreeRecord.all(in: cli.directory, device).compactMapValues(\.content)
       .filter { !$0.key.components.contains(".sandboxctl") }
   }
 
@@ -38,10 +38,10 @@ import Testing
     let dry = try cli.succeed("offload notebook --root device --dry-run")
     #expect(dry.contains("apps/org.example.notebook/bundle"), "\(dry)")
     #expect(try files(cli) == before)
-    try cli.folder.folder.rename("repo", to: "away", in: cli.folder.folder)
+    try cli.directory.directory.rename("repo", to: "away", in: cli.directory.directory)
     #expect(try cli.run("offload notebook --root device").code != 0, "there is no repository")
     #expect(try files(cli) == before)
-    try cli.folder.folder.rename("away", to: "repo", in: cli.folder.folder)
+    try cli.directory.directory.rename("away", to: "repo", in: cli.directory.directory)
     #expect(try cli.run("offload notebook --repo repo").code == 2, "no device is named")
     let report = try cli.json("offload notebook --root device --repo repo --json")
     #expect(report["saved"] is String && report["trash"] is String)

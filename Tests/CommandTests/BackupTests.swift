@@ -3,22 +3,22 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Backups and restores of folders and of the sample device by the built program.
+/// Backups and restores of directories and of the sample device by the built program.
 @Suite struct BackupTests {
-  @Test func aFolderComesBackAsItWas() throws {
+  @Test func aDirectoryComesBackAsItWas() throws {
     let cli = try CommandLine()
-    try OddTree.make(in: cli.folder, at: "tree")
+    try OddTree.make(in: cli.directory, at: "tree")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
-    #expect(try OddTree.listing(cli.folder, "tree").count > 30)
+    #expect(try OddTree.listing(cli.directory, "back") == OddTree.listing(cli.directory, "tree"))
+    #expect(try OddTree.listing(cli.directory, "tree").count > 30)
   }
 
   @Test func whatIsStoredIsNotStoredAgain() throws {
     let cli = try CommandLine()
-    try cli.folder.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/one")
-    try cli.folder.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/two")
+    try cli.directory.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/one")
+    try cli.directory.write([UInt8](repeating: 7, count: 3_000_000), at: "tree/two")
     _ = try cli.succeed("init repo --plain")
     let first = try cli.json("backup --layout folder --root tree --repo repo --json")
     let packs = try cli.packs()
@@ -33,7 +33,7 @@ import Testing
   @Test func eachPackIsAnOrdinaryArchive() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    try OddTree.make(in: cli.folder, at: "tree")
+    try OddTree.make(in: cli.directory, at: "tree")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --root device --repo repo")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
@@ -63,20 +63,20 @@ import Testing
 
   @Test func aFileThatCannotBeReadIsNamedAndTheRestIsStored() throws {
     let cli = try CommandLine()
-    try cli.folder.write("secret", at: "tree/closed")
-    try cli.folder.write("open", at: "tree/open")
-    try cli.folder.write("below", at: "tree/locked/below")
-    _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/closed"])
-    _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/locked"])
+    try cli.directory.write("secret", at: "tree/closed")
+    try cli.directory.write("open", at: "tree/open")
+    try cli.directory.write("below", at: "tree/locked/below")
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/tree/closed"])
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/tree/locked"])
     defer { cli.open() }
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     let outcome = try cli.runAsNobody("backup --layout folder --root tree --repo repo")
     #expect(outcome.code == 3)
     #expect(
-      outcome.errors.contains("closed (\(cli.folder.path("tree/closed"))): permission denied"))
+      outcome.errors.contains("closed (\(cli.directory.path("tree/closed"))): permission denied"))
     #expect(
-      outcome.errors.contains("locked (\(cli.folder.path("tree/locked"))): permission denied"))
+      outcome.errors.contains("locked (\(cli.directory.path("tree/locked"))): permission denied"))
     let listed = try cli.runAsNobody("ls latest:folders/tree --repo repo").output
     #expect(listed.contains("open"))
     #expect(!listed.contains("closed"))
@@ -84,7 +84,7 @@ import Testing
 
   @Test func theRepositoryIsLeftOutOfItself() throws {
     let cli = try CommandLine()
-    try cli.folder.write("kept", at: "tree/kept")
+    try cli.directory.write("kept", at: "tree/kept")
     _ = try cli.succeed("init tree/inner/repo --plain")
     _ = try cli.succeed("init tree/other --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo tree/inner/repo")
@@ -98,8 +98,9 @@ import Testing
   @Test func aQuietBackupSaysWhyItIsNotStrictlyWhole() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "tree/file")
-    let mount = try Mount(on: cli.folder.folder.folder("tree"), at: cli.folder.path("tree"), "disk")
+    try cli.directory.write("x", at: "tree/file")
+    let mount = try Mount(
+      on: cli.directory.directory.directory("tree"), at: cli.directory.path("tree"), "disk")
     defer { withExtendedLifetime(mount) {} }
     _ = try cli.succeed("init repo --plain --no-default")
     let line = "backup --layout folder --root tree --repo repo --quiet"
@@ -109,7 +110,7 @@ import Testing
     #expect(strict.code == 3 && strict.output.isEmpty)
     #expect(
       strict.errors
-        == "sandboxctl: warning: folders/tree/disk (\(cli.folder.path("tree/disk"))): another file "
+        == "sandboxctl: warning: folders/tree/disk (\(cli.directory.path("tree/disk"))): another file "
         + "system is mounted there, which is not entered ('backup --cross-mounts' does)\n")
   }
 }

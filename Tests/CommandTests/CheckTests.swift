@@ -8,8 +8,8 @@ import Testing
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(7)
-    try cli.folder.write(random.bytes(3_000_000), at: "tree/a-first")
-    try cli.folder.write(random.bytes(3_000_000), at: "tree/b-second")
+    try cli.directory.write(random.bytes(3_000_000), at: "tree/a-first")
+    try cli.directory.write(random.bytes(3_000_000), at: "tree/b-second")
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
     return cli
@@ -52,10 +52,10 @@ import Testing
   /// Nobody who may only read needs more to check.
   @Test func itWritesNothing() throws {
     let cli = try Self.make()
-    let before = try OddTree.listing(cli.folder, "repo")
+    let before = try OddTree.listing(cli.directory, "repo")
     for line in ["check", "check --read-data", "check --read-data-subset 50%"] {
       _ = try cli.succeed(line + " --repo repo")
     }
-    #expect(try OddTree.listing(cli.folder, "repo") == before)
+    #expect(try OddTree.listing(cli.directory, "repo") == before)
   }
 }

@@ -77,7 +77,7 @@ extension [String: Any] {
 
 extension ByteString {
   /// The path one component up; empty for a path of one component.
-  var folderPath: ByteString {
+  var directoryPath: ByteString {
     let slash = UInt8(ascii: "/")
     guard let last = bytes.lastIndex(of: slash) else { return "" }
     return ByteString(bytes[..<last])

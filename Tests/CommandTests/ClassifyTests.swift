@@ -75,7 +75,7 @@ import Testing
   /// Where no mark is, the paths alone give what the device gives.
   @Test func pathsFromStandardInputNeedNoFiles() throws {
     let cli = try Self.sample()
-    // A copy without attributes, files that mark folders, and files that others beside them judge.
+    // A copy without attributes, files that mark directories, and files that others beside them judge.
     let plain = try Program.run(
       "/bin/sh",
       [
@@ -84,7 +84,7 @@ import Testing
         cp -r --preserve=mode,links device plain
         find plain '(' -name CACHEDIR.TAG -o -name '*-shm' ')' -delete
         """,
-      ], in: cli.folder.url)
+      ], in: cli.directory.url)
     #expect(plain.code == 0, "\(plain.errors)")
     let scanned = try cli.jsonLines("classify --root plain --json --os-version 17.5")
     var input: [UInt8] = []
@@ -165,14 +165,14 @@ import Testing
 
   @Test func whatCannotBeLookedIntoIsNamedAndTheRestJudged() throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "tree/locked/below")
-    try cli.folder.write("x", at: "tree/open")
-    _ = try Program.run("chmod", ["000", cli.folder.string + "/tree/locked"])
+    try cli.directory.write("x", at: "tree/locked/below")
+    try cli.directory.write("x", at: "tree/open")
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/tree/locked"])
     defer { cli.open() }
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     let outcome = try cli.runAsNobody("classify --layout folder --root tree")
     #expect(outcome.code == 3)
-    let place = "folders/tree/locked (\(cli.folder.path("tree/locked")))"
+    let place = "folders/tree/locked (\(cli.directory.path("tree/locked")))"
     let warning = "sandboxctl: warning: not classified: \(place): permission denied\n"
     #expect(outcome.errors == warning)
     #expect(outcome.output.contains("  folders/tree/open\n"))
@@ -182,7 +182,7 @@ import Testing
   /// The answer for the destination that is asked for, in both forms.
   @Test func anExplanationSaysWhatBecomesOfItThere() throws {
     let cli = try Self.sample()
-    try cli.folder.write(
+    try cli.directory.write(
       """
       overlay: all
       schema: 1

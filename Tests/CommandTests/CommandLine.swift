@@ -2,14 +2,14 @@ import Foundation
 import SystemIO
 import TestSupport
 
-/// The built program in a folder of its own, with a home of its own, as a new user has it.
+/// The built program in a directory of its own, with a home of its own, as a new user has it.
 struct CommandLine {
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
 
-  /// Makes the folder; with `inMemory` where no disk is waited for, for trees of many files.
+  /// Makes the directory; with `inMemory` where no disk is waited for, for trees of many files.
   init(inMemory: Bool = false) throws {
-    folder = try TemporaryFolder("command", inMemory: inMemory)
-    _ = try Folder.make(path: folder.path("home"))
+    directory = try TemporaryDirectory("command", inMemory: inMemory)
+    _ = try Directory.make(path: directory.path("home"))
   }
 
   /// The program that the package built, beside the tests' own bundle.
@@ -24,10 +24,10 @@ struct CommandLine {
 
   /// All of the environment that the program gets.
   var environment: [String: String] {
-    ["HOME": folder.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC"]
+    ["HOME": directory.string + "/home", "PATH": "/usr/bin:/bin:/usr/sbin:/sbin", "TZ": "UTC"]
   }
 
-  /// Runs the program in the folder, with nothing of this process's environment.
+  /// Runs the program in the directory, with nothing of this process's environment.
   func run(
     _ arguments: [String], under wrapper: [String] = [], environment added: [String: String] = [:],
     input: [UInt8] = []
@@ -35,7 +35,7 @@ struct CommandLine {
     let words = wrapper + [Self.program] + arguments
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: environment.merging(added) { $1 },
-      cleanEnvironment: true, in: folder.url, input: input, timeout: 1800)
+      cleanEnvironment: true, in: directory.url, input: input, timeout: 1800)
   }
 
   /// Runs a command line that is written as in a shell, without quotes; `wrapper` is a program that
@@ -68,7 +68,7 @@ struct CommandLine {
     guard Host.userID == 0 else { return try run(line) }
     return try run(
       Self.words(line), under: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
-      environment: ["XDG_CONFIG_HOME": folder.string + "/config-of-nobody"])
+      environment: ["XDG_CONFIG_HOME": directory.string + "/config-of-nobody"])
   }
 
   private static func words(_ line: String) -> [String] {
@@ -102,9 +102,9 @@ extension CommandLine {
 extension CommandLine {
   /// The paths of a repository's packs, sorted.
   func packs(_ repository: String = "repo") throws -> [String] {
-    let folder = folder.string + "/" + repository + "/packs"
-    return try FileManager.default.subpathsOfDirectory(atPath: folder)
-      .filter { $0.hasSuffix(".tar.zst") }.sorted().map { folder + "/" + $0 }
+    let directory = directory.string + "/" + repository + "/packs"
+    return try FileManager.default.subpathsOfDirectory(atPath: directory)
+      .filter { $0.hasSuffix(".tar.zst") }.sorted().map { directory + "/" + $0 }
   }
 
   /// The ids of a repository's snapshots, the oldest first.

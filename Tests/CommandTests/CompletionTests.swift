@@ -40,7 +40,7 @@ import Testing
 
   @Test func bashCompletes() throws {
     let cli = try CommandLine()
-    try cli.folder.write(
+    try cli.directory.write(
       Array(try cli.succeed("--generate-completion-script bash").utf8), at: "completions")
     #expect(try completions(cli, "back") == ["backup"])
     #expect(Set(try completions(cli, "s")).isSuperset(of: ["sample", "schedule", "snapshots"]))
@@ -50,8 +50,8 @@ import Testing
     #expect(try completions(cli, "backup", "--layout", "fl") == ["flatpak"])
     #expect(try completions(cli, "restore", "latest", "--overwrite", "if-n") == ["if-newer"])
     #expect(try completions(cli, "policy", "s").sorted() == ["schema", "show"])
-    _ = try Folder.make(path: cli.folder.path("some-folder"))
-    try cli.folder.write("x", at: "some-file")
+    _ = try Directory.make(path: cli.directory.path("some-folder"))
+    try cli.directory.write("x", at: "some-file")
     #expect(try completions(cli, "backup", "--root", "some-") == ["some-folder"])
   }
 }

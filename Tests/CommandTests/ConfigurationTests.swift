@@ -9,20 +9,20 @@ import Testing
 
   init() throws {
     cli = try CommandLine()
-    try cli.folder.write("kept", at: "tree/kept")
+    try cli.directory.write("kept", at: "tree/kept")
     _ = try cli.succeed("init repo --plain --no-default")
   }
 
   private static let file: ByteString = "home/.config/sandboxctl/config.yaml"
   private static let backup = "backup --layout folder --root tree"
 
-  private func configure(_ text: String) throws { try cli.folder.write(text, at: Self.file) }
+  private func configure(_ text: String) throws { try cli.directory.write(text, at: Self.file) }
 
   private func configured() throws -> String {
-    String(decoding: try cli.folder.read(Self.file), as: UTF8.self)
+    String(decoding: try cli.directory.read(Self.file), as: UTF8.self)
   }
 
-  private var repository: String { cli.folder.string + "/repo" }
+  private var repository: String { cli.directory.string + "/repo" }
 
   private func snapshots(of repository: String = "repo") throws -> [[String: Any]] {
     try cli.jsonLines("snapshots --json --repo \(repository)")
@@ -45,7 +45,7 @@ import Testing
     }
     try configure("repo: \(repository)\n")
     let words = Self.backup.split(separator: " ").map(String.init)
-    let environment = ["SANDBOXCTL_REPOSITORY": cli.folder.string + "/of-the-environment"]
+    let environment = ["SANDBOXCTL_REPOSITORY": cli.directory.string + "/of-the-environment"]
     #expect(try cli.run(words + ["--repo", "named"], environment: environment).code == 0)
     #expect(try cli.run(words, environment: environment).code == 0)
     #expect(try cli.run(words).code == 0)
@@ -83,7 +83,7 @@ import Testing
       backup: {tag: [disk], quiet: true}
       profiles:
         usb:
-          repo: \(cli.folder.string)/stick
+          repo: \(cli.directory.string)/stick
           backup:
             tag: stick
       """)
@@ -159,7 +159,7 @@ import Testing
     try configure(text)
     let line = text.contains("layout") ? "backup --root tree" : Self.backup
     let outcome = try cli.run(line)
-    let path = "\(cli.folder.string)/\(Self.file):\(place)"
+    let path = "\(cli.directory.string)/\(Self.file):\(place)"
     #expect(outcome.errors.contains(path), "\(outcome.errors)")
     #expect(outcome.errors.contains(says), "\(outcome.errors)")
     #expect(outcome.errors.contains("sandboxctl: hint: "))
@@ -173,10 +173,10 @@ import Testing
     try configure("# " + String(repeating: "x", count: 2 << 20) + "\n")
     let large = try cli.run("policy list")
     #expect(large.code == 1 && large.errors.contains("larger than"), "\(large.errors)")
-    try cli.folder.write("", at: "other/sandboxctl/config.yaml/in-the-way")
-    let folder = try cli.run(
-      ["policy", "list"], environment: ["XDG_CONFIG_HOME": cli.folder.string + "/other"])
-    #expect(folder.code == 1 && folder.errors.contains("config.yaml"), "\(folder.errors)")
+    try cli.directory.write("", at: "other/sandboxctl/config.yaml/in-the-way")
+    let directory = try cli.run(
+      ["policy", "list"], environment: ["XDG_CONFIG_HOME": cli.directory.string + "/other"])
+    #expect(directory.code == 1 && directory.errors.contains("config.yaml"), "\(directory.errors)")
   }
 
   // MARK: - What init writes
@@ -184,12 +184,14 @@ import Testing
   @Test func initMakesBackupAloneWork() throws {
     _ = try cli.succeed("init elsewhere --plain")
     let text = try configured()
-    #expect(text.hasSuffix("repo: \(cli.folder.string)/elsewhere\n"), "\(text)")
+    #expect(text.hasSuffix("repo: \(cli.directory.string)/elsewhere\n"), "\(text)")
     #expect(text.hasPrefix("#"))
     _ = try cli.succeed(Self.backup)
     #expect(try snapshots(of: "elsewhere").count == 1)
-    let permissions = try cli.folder.folder.folder("home").folder(".config").folder("sandboxctl")
-      .status("config.yaml").permissions
+    let permissions = try cli.directory.directory.directory("home").directory(".config").directory(
+      "sandboxctl"
+    )
+    .status("config.yaml").permissions
     #expect(permissions == 0o600)
   }
 
@@ -198,10 +200,10 @@ import Testing
     let after = "backup:   # daily\n    tag: [ a,  b ]   # two\n# end without a newline"
     try configure(before + after)
     _ = try cli.succeed("init new --plain")
-    #expect(try configured() == before + "repo: \(cli.folder.string)/new\n" + after)
+    #expect(try configured() == before + "repo: \(cli.directory.string)/new\n" + after)
     try configure("# only a remark")
     _ = try cli.succeed("init newer --plain")
-    #expect(try configured() == "# only a remark\nrepo: \(cli.folder.string)/newer\n")
+    #expect(try configured() == "# only a remark\nrepo: \(cli.directory.string)/newer\n")
   }
 
   @Test func initQuotesWhatYAMLWouldRead() throws {
@@ -219,18 +221,18 @@ import Testing
     let outcome = try cli.run("init new --plain")
     #expect(outcome.code == 0)
     #expect(outcome.errors.hasPrefix("note: "), "\(outcome.errors)")
-    #expect(outcome.errors.contains("write 'repo: \(cli.folder.string)/new'"))
+    #expect(outcome.errors.contains("write 'repo: \(cli.directory.string)/new'"))
     #expect(try configured() == text)
   }
 
   @Test func initFollowsALinkToTheFile() throws {
-    try cli.folder.write("quiet: true\n", at: "dotfiles/settings")
-    _ = try Folder.make(path: cli.folder.path("home/.config/sandboxctl"))
-      .createLink("config.yaml", to: cli.folder.path("dotfiles/settings"))
+    try cli.directory.write("quiet: true\n", at: "dotfiles/settings")
+    _ = try Directory.make(path: cli.directory.path("home/.config/sandboxctl"))
+      .createLink("config.yaml", to: cli.directory.path("dotfiles/settings"))
     _ = try cli.succeed("init new --plain")
-    let text = String(decoding: try cli.folder.read("dotfiles/settings"), as: UTF8.self)
-    #expect(text == "repo: \(cli.folder.string)/new\nquiet: true\n")
-    let link = try Folder.open(path: cli.folder.path("home/.config/sandboxctl"))
+    let text = String(decoding: try cli.directory.read("dotfiles/settings"), as: UTF8.self)
+    #expect(text == "repo: \(cli.directory.string)/new\nquiet: true\n")
+    let link = try Directory.open(path: cli.directory.path("home/.config/sandboxctl"))
     #expect(try link.status("config.yaml").kind == .symlink)
   }
 

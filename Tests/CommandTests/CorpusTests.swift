@@ -18,21 +18,21 @@ struct CorpusTests {
     try PolicyComparison.expectRestored(cli, device: "device", back: "back")
   }
 
-  @Test func aFolderComesBackWhole() throws {
+  @Test func aDirectoryComesBackWhole() throws {
     let cli = try CommandLine()
     try Self.makeCorpus(cli, at: "corpus", seed: Seeded.fresh().seed)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root corpus --repo repo")
     for pack in try cli.packs() { try Archive.check(pack) }
     _ = try cli.succeed("restore latest:folders/corpus --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "corpus", "back")
-    try cli.folder.folder.removeTree("back")
+    try ChangeDetector.expectSame(cli.directory, "corpus", "back")
+    try cli.directory.directory.removeTree("back")
     try Recover.succeed(cli, "repo verify --read-data")
     try Recover.succeed(cli, "repo restore latest:folders/corpus --to back")
-    try TreeComparison.expectSame(cli.folder, "corpus", "back")
+    try ChangeDetector.expectSame(cli.directory, "corpus", "back")
     let again = try cli.json("backup --layout folder --root corpus --repo repo --json")
     #expect(again["stored_bytes"] as? Int == 0)
-    try cli.folder.folder.removeTree("back")
+    try cli.directory.directory.removeTree("back")
     try Self.expectNextDay(cli, "apps", seed: 5)
   }
 
@@ -44,20 +44,20 @@ struct CorpusTests {
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root corpus --repo repo")
     _ = try cli.succeed("restore latest:folders/corpus --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "corpus", "back")
-    try cli.folder.folder.removeTree("back")
+    try ChangeDetector.expectSame(cli.directory, "corpus", "back")
+    try cli.directory.directory.removeTree("back")
     for day in 1...2 { try Self.expectNextDay(cli, profile, seed: seed &+ UInt64(day)) }
     _ = try cli.succeed("check --read-data --repo repo")
   }
 
   /// Changes the corpus as a day of use does, and backs it up: it comes back as it is now, into a new
-  /// folder and over what there was the day before.
+  /// directory and over what there was the day before.
   private static func expectNextDay(_ cli: CommandLine, _ profile: String, seed: UInt64) throws {
     _ = try cli.succeed("restore latest:folders/corpus --to into --repo repo")
     let script = Shared.path("bench/mutate_corpus.py")
     let outcome = try Program.run(
       "python3", ["-B", script, "corpus", "--profile", profile, "--seed", "\(seed % 1_000_000)"],
-      in: cli.folder.url)
+      in: cli.directory.url)
     #expect(outcome.code == 0, "mutate_corpus.py: \(outcome.errors)")
     let report = try cli.json("backup --layout folder --root corpus --repo repo --json")
     #expect((report["stored_bytes"] as? Int ?? 0) > 0)
@@ -66,8 +66,8 @@ struct CorpusTests {
       _ = try cli.succeed("restore latest:folders/corpus " + line)
     }
     for name: ByteString in ["back", "into"] {
-      try TreeComparison.expectSame(cli.folder, "corpus", name)
-      try cli.folder.folder.removeTree(name)
+      try ChangeDetector.expectSame(cli.directory, "corpus", name)
+      try cli.directory.directory.removeTree(name)
     }
   }
 
@@ -79,7 +79,7 @@ struct CorpusTests {
     let outcome = try Program.run(
       "python3",
       ["-B", script, name, "--profile", profile, "--seed", "\(seed)", "--scale", "\(scale)"],
-      in: cli.folder.url)
+      in: cli.directory.url)
     #expect(outcome.code == 0, "make_corpus.py: \(outcome.errors)")
   }
 }

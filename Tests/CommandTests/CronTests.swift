@@ -9,9 +9,10 @@ import Testing
 
   init() throws {
     cli = try CommandLine()
-    try cli.folder.write("kept", at: "home/.var/app/org.example.App/data/kept")
+    try cli.directory.write("kept", at: "home/.var/app/org.example.App/data/kept")
     for name: ByteString in ["config", "cache"] {
-      _ = try Folder.make(path: cli.folder.path("home/.var/app/org.example.App").appending(name))
+      _ = try Directory.make(
+        path: cli.directory.path("home/.var/app/org.example.App").appending(name))
     }
   }
 
@@ -44,13 +45,13 @@ import Testing
       print("skipped: a cron of its own needs root, mounts and the package cron")
       return
     }
-    let root = cli.folder.string
+    let root = cli.directory.string
     // The job's shell notes what the job gets and what it says.
     let shell = "#!/bin/sh\nenv > environment; /bin/sh \"$@\" > said 2>&1; echo $? > status\n"
-    try cli.folder.write(shell, at: "shell")
+    try cli.directory.write(shell, at: "shell")
     _ = try Program.run("chmod", ["755", root + "/shell"])
     let table = "# not ours\nSHELL=\(root)/shell\nHOME=\(root)\n 7 7 7 7 7  echo \\% \n"
-    try cli.folder.write(table, at: "table")
+    try cli.directory.write(table, at: "table")
     // The job begins in HOME, in which the test's home is `home`: the apps are below it.
     let apps = ["-ec", "mv home/.var . ; exec \"$@\"", "sh"]
     let outcome = try cli.run(
@@ -72,7 +73,7 @@ import Testing
   }
 
   private func text(_ path: ByteString) throws -> String {
-    String(decoding: try cli.folder.read(path), as: UTF8.self)
+    String(decoding: try cli.directory.read(path), as: UTF8.self)
   }
 
   // MARK: - Two runs at once
@@ -132,7 +133,7 @@ import Testing
 
   @Test func theScanEndsWhenItIsAskedTo() throws {
     for number in 0..<3000 {
-      try cli.folder.write("x", at: ByteString("home/.var/app/org.example.App/data/\(number)/x"))
+      try cli.directory.write("x", at: ByteString("home/.var/app/org.example.App/data/\(number)/x"))
     }
     _ = try cli.succeed("init repo --plain")
     // Each listing takes a fifth of a second: the whole scan minutes, however late the shell asks.
@@ -155,7 +156,7 @@ import Testing
   // MARK: - How far it is
 
   @Test func eachSecondAnEventIsALine() throws {
-    try cli.folder.write([UInt8](repeating: 1, count: 100_000), at: "tree/file")
+    try cli.directory.write([UInt8](repeating: 1, count: 100_000), at: "tree/file")
     _ = try cli.succeed("init repo --plain")
     let outcome = try cli.run(
       ["backup", "--layout", "folder", "--root", "tree", "--json", "--verbose"],

@@ -5,13 +5,13 @@ import Testing
 
 /// What a damaged repository costs: what is damaged, and nothing else.
 @Suite struct DamageTests {
-  /// A repository with one backup of a folder with two files, each in a frame of its own.
+  /// A repository with one backup of a directory with two files, each in a frame of its own.
   static func make() throws -> CommandLine {
     let cli = try CommandLine()
     var random = Seeded(7)
-    try cli.folder.write(random.bytes(3_000_000), at: "tree/a-first")
-    try cli.folder.write(random.bytes(3_000_000), at: "tree/b-second")
-    try cli.folder.write("small", at: "tree/c-third")
+    try cli.directory.write(random.bytes(3_000_000), at: "tree/a-first")
+    try cli.directory.write(random.bytes(3_000_000), at: "tree/b-second")
+    try cli.directory.write("small", at: "tree/c-third")
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
     return cli
@@ -26,7 +26,7 @@ import Testing
     #expect(try cli.names(in: "back") == ["b-second", "c-third"])
     for name: ByteString in ["b-second", "c-third"] {
       let (wanted, found) = (ByteString("tree").appending(name), ByteString("back").appending(name))
-      #expect(try cli.folder.read(found) == cli.folder.read(wanted))
+      #expect(try cli.directory.read(found) == cli.directory.read(wanted))
     }
     try transcript.expectSnapshot("damage-pack")
     let outcome = try cli.run("restore latest:folders/tree --to again --json --repo repo")
@@ -46,16 +46,16 @@ import Testing
     // What is lost is stored anew by the next backup, and is whole again.
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     _ = try cli.succeed("restore latest:folders/tree --to whole --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "whole")
+    try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
   @Test func aDamagedSnapshotLeavesTheOthers() throws {
     let cli = try Self.make()
-    try cli.folder.write("more", at: "tree/d-fourth")
+    try cli.directory.write("more", at: "tree/d-fourth")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let ids = try cli.snapshots()
     let newest = try #require(ids.last)
-    try cli.flip(byte: 20, of: cli.folder.string + "/repo/snapshots/\(newest).json")
+    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(newest).json")
     let listing = try cli.run("snapshots --repo repo")
     #expect(listing.code == 13)
     #expect(listing.output.contains(ids[0].prefix(8)))
@@ -80,16 +80,16 @@ import Testing
     #expect(restore.errors.contains(".tar.zst"), "\(restore.errors)")
   }
 
-  /// A folder whose tree is damaged is lost with what is below it; what is beside it is restored.
+  /// A directory whose tree is damaged is lost with what is below it; what is beside it is restored.
   @Test func aDamagedTreeCostsWhatIsBelowIt() throws {
     let cli = try CommandLine()
-    try cli.folder.write("one", at: "tree/lost/deeper/one")
-    try cli.folder.write("two", at: "tree/two")
+    try cli.directory.write("one", at: "tree/lost/deeper/one")
+    try cli.directory.write("two", at: "tree/two")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     let first = try cli.packs()
-    // The second backup stores the changed folders' trees, and relies on the first for the other.
-    try cli.folder.write("three", at: "tree/beside/three")
+    // The second backup stores the changed directories' trees, and relies on the first for the other.
+    try cli.directory.write("three", at: "tree/beside/three")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     for pack in first where try Self.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
     let outcome = try cli.run("restore latest:folders/tree --to back --json --repo repo")
@@ -97,17 +97,17 @@ import Testing
     let report = try CommandLine.object(outcome.output)
     let damaged = try #require(report["damaged"] as? [[String: Any]])
     #expect(damaged.compactMap { $0.path() }.contains { $0.isWithin("lost") }, "\(damaged)")
-    #expect(try cli.folder.read("back/beside/three") == Array("three".utf8))
-    #expect(try cli.folder.read("back/two") == Array("two".utf8))
+    #expect(try cli.directory.read("back/beside/three") == Array("three".utf8))
+    #expect(try cli.directory.read("back/two") == Array("two".utf8))
     #expect(try !cli.isThere("back/lost/deeper/one"))
   }
 
-  /// A damaged byte in the trees of a large folder costs the names on a page of it: what is beside them
+  /// A damaged byte in the trees of a large directory costs the names on a page of it: what is beside them
   /// comes back, and no less than by recover.py, which wants frames whole.
   @Test func aDamagedPageCostsTheNamesOnIt() throws {
     let cli = try CommandLine(inMemory: true)
-    for number in 0..<12_000 { try cli.folder.write([], at: ByteString("tree/name \(number)")) }
-    for number in 0..<10 { try cli.folder.write("in", at: ByteString("tree/sub/\(number)")) }
+    for number in 0..<12_000 { try cli.directory.write([], at: ByteString("tree/name \(number)")) }
+    for number in 0..<10 { try cli.directory.write("in", at: ByteString("tree/sub/\(number)")) }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     let pack = try #require(try cli.packs().first { try Self.holdsTrees($0) })
@@ -126,7 +126,7 @@ import Testing
       #expect(wanted.count > 1000 && Set(wanted).isSubset(of: back), "\(percent): \(ours.errors)")
       #expect(back.count > 1000 && back.count < 12_000)
       counts.insert(back.count)
-      for name in ["ours", "theirs"] { try cli.folder.folder.removeTree(ByteString(name)) }
+      for name in ["ours", "theirs"] { try cli.directory.directory.removeTree(ByteString(name)) }
       try cli.flip(byte: place, of: pack)
     }
     #expect(counts.count > 1, "each time another page: \(counts)")
@@ -139,10 +139,10 @@ import Testing
   @Test func aDamagedIndexIsNamed() throws {
     let cli = try Self.make()
     let name = try #require(try cli.names(in: "repo/index").first)
-    let path = "\(cli.folder.string)/repo/index/\(name)"
+    let path = "\(cli.directory.string)/repo/index/\(name)"
     try cli.flip(byte: 100, of: path)
     // As on a host that has no whole copy of it.
-    try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/home/.cache")
     var transcript = Transcript(cli)
     try transcript.run("restore latest:folders/tree --to back --repo repo", exits: 0)
     try transcript.run("check --repo repo", exits: 13)
@@ -150,13 +150,13 @@ import Testing
     try transcript.run("ls latest:folders/tree --repo repo", exits: 0)
     try transcript.run("check --repo repo", exits: 13)
     try transcript.expectSnapshot("damage-index")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   @Test(arguments: ["", "{", "{}", "[]", #"{"format":"sandboxctl","version":99}"#])
   func aRepositoryFileThatIsNoneIsRefused(_ text: String) throws {
     let cli = try Self.make()
-    try cli.folder.write(text, at: "repo/repository.json")
+    try cli.directory.write(text, at: "repo/repository.json")
     for line in ["snapshots --repo repo", "backup --layout folder --root tree --repo repo"] {
       let outcome = try cli.run(line)
       #expect([1, 10, 13].contains(outcome.code), "\(outcome.code)")

@@ -25,7 +25,7 @@ import Testing
       whole: 4),
   ]
 
-  /// The rows of all tables, as the fixtures' README counts them; the folder may be written to.
+  /// The rows of all tables, as the fixtures' README counts them; the directory may be written to.
   private static let count = """
     import sqlite3, sys
     connection = sqlite3.connect(sys.argv[1])
@@ -35,22 +35,22 @@ import Testing
     """
 
   static func python(
-    _ program: String, _ arguments: [String], in folder: TemporaryFolder
+    _ program: String, _ arguments: [String], in directory: TemporaryDirectory
   ) throws -> String {
-    let outcome = try Program.run("python3", ["-c", program] + arguments, in: folder.url)
+    let outcome = try Program.run("python3", ["-c", program] + arguments, in: directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
     return outcome.output.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 
-  private static func rows(_ path: String, in folder: TemporaryFolder) throws -> Int {
-    try #require(Int(try python(count, [path], in: folder)))
+  private static func rows(_ path: String, in directory: TemporaryDirectory) throws -> Int {
+    try #require(Int(try python(count, [path], in: directory)))
   }
 
   /// Makes a repository and backs `tree` up; gives the outcome.
   static func backup(
     _ cli: CommandLine, _ more: String = "", under wrapper: [String] = []
   ) throws -> Program.Outcome {
-    if !FileManager.default.fileExists(atPath: cli.folder.string + "/repo") {
+    if !FileManager.default.fileExists(atPath: cli.directory.string + "/repo") {
       _ = try cli.succeed("init repo --plain")
     }
     return try cli.run(
@@ -68,20 +68,20 @@ import Testing
         target.parent.mkdir(exist_ok=True)
         target.write_bytes(zipfile.ZipFile(sys.argv[1]).read(member))
       """
-    _ = try Self.python(unzip, [archive], in: cli.folder)
-    let names = try Folder.open(path: cli.folder.path("tree")).names()
+    _ = try Self.python(unzip, [archive], in: cli.directory)
+    let names = try Directory.open(path: cli.directory.path("tree")).names()
     #expect(try Self.backup(cli).code == 0)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
     for name in names {
       let (was, now) = (ByteString("tree").appending(name), ByteString("back").appending(name))
-      #expect(try cli.folder.read(was) == cli.folder.read(now), "\(name)")
+      #expect(try cli.directory.read(was) == cli.directory.read(now), "\(name)")
     }
-    // The backup has opened nothing by SQLite: the folder is as it was.
-    #expect(try Folder.open(path: cli.folder.path("tree")).names() == names)
-    #expect(try Self.rows("back/\(real.name)", in: cli.folder) == real.whole)
+    // The backup has opened nothing by SQLite: the directory is as it was.
+    #expect(try Directory.open(path: cli.directory.path("tree")).names() == names)
+    #expect(try Self.rows("back/\(real.name)", in: cli.directory) == real.whole)
     let dumped = try cli.run("dump latest:folders/tree/\(real.name) --repo repo")
-    try cli.folder.write(dumped.standardOutput, at: "alone")
-    #expect(try Self.rows("alone", in: cli.folder) == real.alone)
+    try cli.directory.write(dumped.standardOutput, at: "alone")
+    #expect(try Self.rows("alone", in: cli.directory) == real.alone)
     let databases = try cli.json("snapshots show latest --json --repo repo")["databases"]
     #expect((databases as? [[String: Any]])?.first?["how"] as? String == "watching")
   }
@@ -92,15 +92,15 @@ import Testing
     let cli = try CommandLine()
     let unzip = "import sys, zipfile; zipfile.ZipFile(sys.argv[1]).extractall('disk')"
     _ = try Self.python(
-      unzip, [Shared.path("\(Self.material)/\(Self.real[0].archive)")], in: cli.folder)
+      unzip, [Shared.path("\(Self.material)/\(Self.real[0].archive)")], in: cli.directory)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --root disk/filesystem1 --repo repo --quiet")
     _ = try cli.succeed("restore latest --to back --repo repo")
     let group = "back/groups/~72DA7FCC-4DD6-458D-A328-D7CD7ED267D2"
     #expect(
-      try Folder.open(path: cli.folder.path(ByteString(group))).names()
+      try Directory.open(path: cli.directory.path(ByteString(group))).names()
         == ["NoteStore.sqlite", "NoteStore.sqlite-wal"])
-    #expect(try Self.rows(group + "/NoteStore.sqlite", in: cli.folder) == 832)
+    #expect(try Self.rows(group + "/NoteStore.sqlite", in: cli.directory) == 832)
   }
 
   // MARK: - Bad input
@@ -119,12 +119,12 @@ import Testing
       ("secret.db-shm", random.bytes(32_768)),
     ]
     for (name, bytes) in files {
-      try cli.folder.write(bytes, at: ByteString("tree").appending(name))
+      try cli.directory.write(bytes, at: ByteString("tree").appending(name))
     }
     let outcome = try Self.backup(cli, "--strict")
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let snapshot = try cli.json("snapshots show latest --json --repo repo")
     let databases = (snapshot["databases"] as? [[String: Any]])?.compactMap {
       $0["path"] as? String
@@ -133,19 +133,19 @@ import Testing
       databases?.sorted() == ["empty", "magic", "secret"].map { "folders/tree/\($0).db" })
   }
 
-  @Test func aFolderNamedAsADatabaseIsAFolder() throws {
+  @Test func aDirectoryNamedAsADatabaseIsADirectory() throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "tree/store.db/inner")
-    try cli.folder.write("log", at: "tree/store.db-wal")
+    try cli.directory.write("x", at: "tree/store.db/inner")
+    try cli.directory.write("log", at: "tree/store.db-wal")
     #expect(try Self.backup(cli, "--strict").code == 0)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   /// Locked by somebody who does not write: it stands still, and nobody has to let go.
   @Test(arguments: ["wal", "delete"]) func aDatabaseThatIsLockedForEverIsRead(mode: String) throws {
     let cli = try CommandLine()
-    _ = try Folder.make(path: cli.folder.path("tree"))
+    _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
       """
       connection.execute("PRAGMA locking_mode=EXCLUSIVE")
@@ -159,7 +159,7 @@ import Testing
     #expect(outcome.code == 0, "\(outcome.errors)")
     holder.end()
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "500 499")
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.directory) == "500 499")
   }
 
   static let numbers = """
@@ -172,10 +172,10 @@ import Testing
   /// Locked for ever by somebody who writes all the time: taken as it stands, which is said.
   @Test func aDatabaseThatNeverHoldsStillIsTakenAsItStands() throws {
     let cli = try CommandLine()
-    try cli.folder.write(
+    try cli.directory.write(
       "SQLite format 3\0" + String(repeating: "page", count: 400_000), at: "tree/db")
-    try cli.folder.write("log", at: "tree/db-wal")
-    try cli.folder.write("a note", at: "tree/note")
+    try cli.directory.write("log", at: "tree/db-wal")
+    try cli.directory.write("a note", at: "tree/note")
     let holder = try Holder(
       """
       import fcntl
@@ -199,14 +199,14 @@ import Testing
     let databases = snapshot["databases"] as? [[String: Any]]
     #expect(databases?.first?["how"] as? String == "as-it-stood")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    #expect(try cli.folder.read("back/note") == Array("a note".utf8))
-    #expect(try cli.folder.read("back/db").count == cli.folder.read("tree/db").count)
+    #expect(try cli.directory.read("back/note") == Array("a note".utf8))
+    #expect(try cli.directory.read("back/db").count == cli.directory.read("tree/db").count)
   }
 
-  /// A folder in which nothing can be made: no lock file, no index of the log.
+  /// A directory in which nothing can be made: no lock file, no index of the log.
   @Test func aDatabaseOnAReadOnlyFileSystemIsRead() throws {
     let cli = try CommandLine()
-    _ = try Folder.make(path: cli.folder.path("tree"))
+    _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
       """
       connection.execute("PRAGMA journal_mode=wal")
@@ -214,21 +214,21 @@ import Testing
       connection.execute("CREATE TABLE t (n)")
       connection.executemany("INSERT INTO t VALUES (?)", ((n,) for n in range(300)))
       """, in: cli)
-    let tree = cli.folder.string + "/tree"
+    let tree = cli.directory.string + "/tree"
     let outcome = try Self.backup(
       cli, "--strict", under: ["bwrap", "--dev-bind", "/", "/", "--ro-bind", tree, tree])
     #expect(outcome.code == 0, "\(outcome.errors)")
-    let names = try Folder.open(path: cli.folder.path("tree")).names()
+    let names = try Directory.open(path: cli.directory.path("tree")).names()
     #expect(names == ["db", "db-shm", "db-wal"])
     holder.end()
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "300 299")
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.directory) == "300 299")
   }
 
   /// A writer that was killed in a transaction: what it had written to the database is undone.
   @Test func aHotJournalComesBackWithItsDatabase() throws {
     let cli = try CommandLine()
-    _ = try Folder.make(path: cli.folder.path("tree"))
+    _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
       """
       connection.execute("PRAGMA cache_size=5")
@@ -239,16 +239,16 @@ import Testing
       connection.execute("UPDATE t SET n = n + 1000, pad = randomblob(2000)")
       """, in: cli)
     holder.kill()
-    let journal = try cli.folder.read("tree/db-journal")
+    let journal = try cli.directory.read("tree/db-journal")
     #expect(journal.starts(with: [0xd9, 0xd5, 0x05, 0xf9]))
     #expect(try Self.backup(cli, "--strict").code == 0)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    #expect(try cli.folder.read("back/db-journal") == journal)
-    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.folder) == "200 199")
+    #expect(try cli.directory.read("back/db-journal") == journal)
+    #expect(try Self.python(Self.numbers, ["back/db"], in: cli.directory) == "200 199")
     // The database alone is what the journal undoes.
     let alone = try cli.run("dump latest:folders/tree/db --repo repo")
-    try cli.folder.write(alone.standardOutput, at: "alone")
-    #expect((try? Self.python(Self.numbers, ["alone"], in: cli.folder)) != "200 199")
+    try cli.directory.write(alone.standardOutput, at: "alone")
+    #expect((try? Self.python(Self.numbers, ["alone"], in: cli.directory)) != "200 199")
   }
 }
 
@@ -278,7 +278,7 @@ final class Holder {
       """
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = ["python3", "-c", program]
-    process.currentDirectoryURL = cli.folder.url
+    process.currentDirectoryURL = cli.directory.url
     process.standardInput = input
     process.standardOutput = output
     try process.run()

@@ -20,11 +20,11 @@ import Testing
       ("org.example.Games/config/settings", 40),
       ("org.example.Games/data/Steam/steamapps/common/game", 2_000_000),
     ] as [(ByteString, Int)] {
-      try cli.folder.write([UInt8](repeating: 7, count: size), at: apps.appending(path))
+      try cli.directory.write([UInt8](repeating: 7, count: size), at: apps.appending(path))
     }
     for app: ByteString in ["org.example.Browser", "org.example.Games"] {
-      for folder: ByteString in ["data", "config", "cache"] {
-        _ = try Folder.make(path: cli.folder.path(apps).appending(app).appending(folder))
+      for directory: ByteString in ["data", "config", "cache"] {
+        _ = try Directory.make(path: cli.directory.path(apps).appending(app).appending(directory))
       }
     }
   }
@@ -37,7 +37,7 @@ import Testing
       #expect(outcome.errors.contains(hint), "\(outcome.errors)")
     }
     #expect(try cli.run("backup --root nowhere").code == 1)
-    #expect(try cli.folder.folder.folder("home").names().isEmpty)
+    #expect(try cli.directory.directory.directory("home").names().isEmpty)
   }
 
   @Test func theFirstBackupMakesTheUsersOwnRepository() throws {
@@ -50,7 +50,7 @@ import Testing
         == "note: made a repository in ~/.local/share/sandboxctl/repository; it is not encrypted, and for "
         + "this user alone to read")
     #expect(lines.dropFirst().first?.hasPrefix(Self.note) == true, "\(first.errors)")
-    let made = try Folder.open(path: cli.folder.path(ByteString(Self.repository)))
+    let made = try Directory.open(path: cli.directory.path(ByteString(Self.repository)))
     #expect(try made.status().permissions == 0o700)
     #expect(try cli.succeed("ls latest:Browser/data").contains("bookmarks"))
     // Each run says it, but not one that is to be quiet.
@@ -69,26 +69,28 @@ import Testing
     for line in ["backup --repo none", "backup --repo /nowhere/else"] {
       #expect(try cli.run(line).code == 10)
     }
-    let environment = ["SANDBOXCTL_REPOSITORY": cli.folder.string + "/none"]
+    let environment = ["SANDBOXCTL_REPOSITORY": cli.directory.string + "/none"]
     #expect(try cli.run(["backup"], environment: environment).code == 10)
     // What is in the own one's place and is none is left alone.
-    try cli.folder.write("mine", at: ByteString(Self.repository + "/letter"))
+    try cli.directory.write("mine", at: ByteString(Self.repository + "/letter"))
     let outcome = try cli.run("backup")
     #expect(outcome.code == 10)
-    #expect(try cli.folder.read(ByteString(Self.repository + "/letter")) == Array("mine".utf8))
+    #expect(try cli.directory.read(ByteString(Self.repository + "/letter")) == Array("mine".utf8))
     #expect(
-      try Folder.open(path: cli.folder.path(ByteString(Self.repository))).names() == ["letter"])
+      try Directory.open(path: cli.directory.path(ByteString(Self.repository))).names() == [
+        "letter"
+      ])
   }
 
   @Test func anotherDisksRepositoryIsNotRemindedOf() throws {
     guard try Mount.isPermitted() else { return }
     try makeApps()
-    let disk = try Mount(on: cli.folder.folder, at: cli.folder.path, "disk")
+    let disk = try Mount(on: cli.directory.directory, at: cli.directory.path, "disk")
     defer { withExtendedLifetime(disk) {} }
     let outcome = try cli.run(
-      ["backup"], environment: ["XDG_DATA_HOME": cli.folder.string + "/disk"])
+      ["backup"], environment: ["XDG_DATA_HOME": cli.directory.string + "/disk"])
     #expect(outcome.code == 0)
-    let note = "note: made a repository in \(cli.folder.string)/disk/sandboxctl/repository; "
+    let note = "note: made a repository in \(cli.directory.string)/disk/sandboxctl/repository; "
     #expect(outcome.errors.hasPrefix(note), "\(outcome.errors)")
     #expect(!outcome.errors.contains("same disk"), "\(outcome.errors)")
   }
@@ -112,7 +114,7 @@ import Testing
     // What is advised works.
     _ = try cli.succeed("restore latest --app browser --to look")
     _ = try cli.succeed("ls latest")
-    #expect(try cli.folder.read("look/data/data/bookmarks").count == 300)
+    #expect(try cli.directory.read("look/data/data/bookmarks").count == 300)
   }
 
   @Test func whatIsAdvisedIsForTheSameRepository() throws {
@@ -127,7 +129,7 @@ import Testing
 extension Program {
   /// Moves something to another place and leaves a link to it.
   fileprivate static func moveAside(_ cli: CommandLine, _ path: String, to name: String) throws {
-    let root = cli.folder.string
+    let root = cli.directory.string
     let outcome = try run(
       "/bin/sh",
       ["-ec", "mv \"$0/\(path)\" \"$0/\(name)\"; ln -s \"$0/\(name)\" \"$0/\(path)\"", root])

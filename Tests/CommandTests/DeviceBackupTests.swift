@@ -6,7 +6,7 @@ import Testing
 /// What is backed up of a device, and what a snapshot says of it.
 @Suite struct DeviceBackupTests {
   @Test func anAppIsBackedUpWithItsGroups() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     try rig.change(data.appending("Documents/new.txt"), to: "new")
     let report = try rig.cli.json("backup --root device --app Notebook --repo repo --json")
@@ -14,10 +14,10 @@ import Testing
     let snapshot = try rig.cli.json("snapshots show \(id) --json --repo repo")
     let scope = try #require(snapshot["scope"] as? [String: Any])
     #expect(scope["kind"] as? String == "apps")
-    #expect(scope["apps"] as? [String] == [DeviceRestoreRig.notebook])
+    #expect(scope["apps"] as? [String] == [DeviceRestoreFixture.notebook])
     #expect(snapshot["reason"] as? String == "manual")
     let apps = snapshot["apps"] as? [[String: Any]] ?? []
-    #expect(apps.compactMap { $0["id"] as? String } == [DeviceRestoreRig.notebook])
+    #expect(apps.compactMap { $0["id"] as? String } == [DeviceRestoreFixture.notebook])
     let groups = apps.first?["groups"] as? [[String: Any]] ?? []
     #expect(groups.map { $0["id"] as? String } == ["group.org.example.library"])
     #expect(groups.first?["known"] as? Bool == true)
@@ -28,14 +28,14 @@ import Testing
     let new = "apps/org.example.notebook/data/Documents/new.txt"
     #expect(try rig.cli.run("dump latest:\(new) --repo repo").code == 1)
     _ = try rig.cli.succeed("restore latest --app notebook --to app --repo repo")
-    #expect(try rig.text(rig.cli.folder.path("app/data/Documents/new.txt")) == "new")
+    #expect(try rig.text(rig.cli.directory.path("app/data/Documents/new.txt")) == "new")
     // What is known of the other apps stays: only what is new since is opened.
     let whole = try rig.cli.json("backup --root device --repo repo --json")
     #expect(whole["parent"] as? String != id, "the parent is of the same scope")
   }
 
   @Test func anAppThatTheDeviceLacksOrTwoHaveIsRefused() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     var said = Transcript(rig.cli)
     try said.run("backup --root device --app nobody --repo repo", exits: 1)
     try rig.addTwin(of: "org.example.notebook", as: "com.another.notebook", on: "device")
@@ -47,7 +47,7 @@ import Testing
   }
 
   /// Once what a run found has stood still for two seconds the next one asks for no attribute but of
-  /// the folder with a tag in it, whose content may change while the folder stays as it is.
+  /// the directory with a tag in it, whose content may change while the directory stays as it is.
   @Test(.enabled(if: Strace.isPermitted)) func marksAreLookedForOnlyWhereSomethingChanged() throws {
     // On a disk: what lies in memory is read each time.
     let cli = try CommandLine()
@@ -55,11 +55,11 @@ import Testing
     _ = try cli.succeed("init repo --plain --no-default")
     let line = "backup --root device --repo repo --quiet"
     func asked() throws -> Int {
-      let log = cli.folder.string + "/log"
+      let log = cli.directory.string + "/log"
       // listxattrat(2) is number 465 everywhere; this strace may not know its name.
       let outcome = try cli.run(line, under: ["strace", "-f", "-qq", "-o", log])
       #expect(outcome.code == 0, "\(outcome.errors)")
-      return String(decoding: try cli.folder.read("log"), as: UTF8.self)
+      return String(decoding: try cli.directory.read("log"), as: UTF8.self)
         .matches(of: /(?:listxattr(?:at)?|syscall_0x1d1)\(/).count
     }
     #expect(try asked() > 200)
@@ -74,7 +74,7 @@ import Testing
     #expect(last <= emptied + 2)
     // What is marked from now on is left out.
     let rig = "device/data/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
-    let notes = try cli.folder.folder.folder(ByteString(rig + "/Documents/Notes"))
+    let notes = try cli.directory.directory.directory(ByteString(rig + "/Documents/Notes"))
     let name: ByteString = "Groceries.md"
     let path = "apps/org.example.notebook/data/Documents/Notes"
     #expect(try cli.succeed("ls latest:\(path) --repo repo").contains(name.description))
@@ -85,12 +85,12 @@ import Testing
   }
 
   @Test func aDanglingContainerRootIsSaid() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
-    let folder = try Folder.open(path: data.folderPath)
+    let directory = try Directory.open(path: data.directoryPath)
     let name = try #require(data.lastComponent)
-    try folder.removeTree(name)
-    try folder.createLink(name, to: "/nowhere/at/all")
+    try directory.removeTree(name)
+    try directory.createLink(name, to: "/nowhere/at/all")
     let backup = try rig.cli.run("backup --root device --repo repo")
     #expect(backup.errors.contains("it is a link to '/nowhere/at/all', which does not exist"))
     // A restore in place does not go through it, and names it.
@@ -98,23 +98,23 @@ import Testing
     let restore = try rig.cli.run("restore \(first) --app notebook --in-place --repo repo")
     #expect(restore.code == 1)
     #expect(restore.errors.contains("is a link to '/nowhere/at/all', which is not there"))
-    #expect(try folder.target(of: name) == "/nowhere/at/all")
+    #expect(try directory.target(of: name) == "/nowhere/at/all")
   }
 }
 
-extension DeviceRestoreRig {
+extension DeviceRestoreFixture {
   /// Adds a data container that says it is another app's.
   func addTwin(of app: String, as other: String, on device: String) throws {
     let place = try place(ByteString("apps/\(app)/data"), of: device)
-    let twin = place.folderPath.appending("AAAAAAAA-0000-4000-8000-000000000000")
+    let twin = place.directoryPath.appending("AAAAAAAA-0000-4000-8000-000000000000")
     let list = ".com.apple.mobile_container_manager.metadata.plist"
-    try Folder.make(path: twin).sync()
+    try Directory.make(path: twin).sync()
     let text = """
       <?xml version="1.0"?><plist version="1.0"><dict><key>MCMMetadataIdentifier</key>
       <string>\(other)</string></dict></plist>
       """
-    let file = try Folder.open(path: twin).create(ByteString(list))
+    let file = try Directory.open(path: twin).create(ByteString(list))
     try file.write(Array(text.utf8))
-    _ = try Folder.make(path: twin.appending("Documents"))
+    _ = try Directory.make(path: twin.appending("Documents"))
   }
 }

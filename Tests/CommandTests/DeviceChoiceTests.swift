@@ -8,10 +8,10 @@ import Testing
   private let cli: CommandLine
   private static let udid = "11111111-2222-4333-8444-555555555555"
 
-  /// A folder with two devices, the second one called otherwise.
+  /// A directory with two devices, the second one called otherwise.
   init() throws {
     cli = try CommandLine(inMemory: true)
-    _ = try Folder.make(path: cli.folder.path("devices"))
+    _ = try Directory.make(path: cli.directory.path("devices"))
     _ = try cli.succeed("sample devices/first")
     try cli.copy("devices/first", to: "devices/second")
     try rename("devices/second", "Old iPhone", Self.udid)
@@ -19,8 +19,8 @@ import Testing
 
   private func rename(_ device: String, _ name: String, _ udid: String) throws {
     let path = ByteString("\(device)/device.plist")
-    let text = String(decoding: try cli.folder.read(path), as: UTF8.self)
-    try cli.folder.write(
+    let text = String(decoding: try cli.directory.read(path), as: UTF8.self)
+    try cli.directory.write(
       text.replacing("<string>Sample iPhone</string>", with: "<string>\(name)</string>")
         .replacing(/<key>UDID<\/key>\s*<string>[^<]*</) { _ in "<key>UDID</key><string>\(udid)<" },
       at: path)
@@ -35,14 +35,14 @@ import Testing
   @Test(arguments: ["Old iPhone", "old iphone", "second", udid, "udid:\(udid)"])
   func aDeviceIsChosenByItsName(_ name: String) throws {
     let found = try root(["--root", "devices", "--device", name])
-    #expect(found == cli.folder.string + "/devices/second")
+    #expect(found == cli.directory.string + "/devices/second")
   }
 
   @Test func eachCommandThatTakesARootTakesAName() throws {
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --root devices --device second --repo repo --quiet")
     let snapshot = try #require(try cli.jsonLines("snapshots --json --repo repo").first)
-    #expect(snapshot["root"] as? String == cli.folder.string + "/devices/second")
+    #expect(snapshot["root"] as? String == cli.directory.string + "/devices/second")
     #expect(snapshot["device"] as? String == "udid:\(Self.udid)")
     for line in [
       "classify notebook --summary", "explain notebook/Documents", "purge --query", "trash list",
@@ -69,7 +69,7 @@ import Testing
     #expect(try root(["--root", "devices", "--device", Self.udid]) != nil)
   }
 
-  @Test func aFolderOfDevicesSaysHowToChoose() throws {
+  @Test func aDirectoryOfDevicesSaysHowToChoose() throws {
     let outcome = try cli.run("apps --root devices")
     #expect(outcome.code == 1 && outcome.errors.contains("it is none, but holds some"))
     #expect(outcome.errors.contains("choose one with '--device NAME': "), "\(outcome.errors)")
@@ -78,11 +78,11 @@ import Testing
 
   /// Without a root those of this user are meant, a Mac user's simulators among them.
   @Test func aUsersOwnDevicesHaveNamesToo() throws {
-    try cli.folder.write("x", at: "home/.var/app/org.example.A/data/x")
-    try cli.folder.write("x", at: "home/snap/reader/7/x")
-    try Folder.open(path: cli.folder.path("home/snap/reader")).createLink("current", to: "7")
+    try cli.directory.write("x", at: "home/.var/app/org.example.A/data/x")
+    try cli.directory.write("x", at: "home/snap/reader/7/x")
+    try Directory.open(path: cli.directory.path("home/snap/reader")).createLink("current", to: "7")
     try cli.copy("devices/second", to: "home/Library/Developer/CoreSimulator/Devices/\(Self.udid)")
-    let home = cli.folder.string + "/home"
+    let home = cli.directory.string + "/home"
     #expect(try root(["--device", "snap"]) == home + "/snap")
     #expect(try root(["--device", home + "/.var/app"]) == home + "/.var/app")
     #expect(

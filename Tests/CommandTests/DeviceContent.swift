@@ -8,22 +8,22 @@ struct DeviceContent: Equatable {
   struct Entry: Equatable {
     let kind: FileKind
     let permissions: UInt16
-    /// Of files only: folders get another time when something in them goes.
+    /// Of files only: directories get another time when something in them goes.
     let modified: Timestamp?
     let content: Int?
     let target: ByteString?
   }
 
-  enum Place { case containers, trash, harbor }
+  enum Location { case containers, trash, harbor }
 
   private(set) var entries: [ByteString: Entry] = [:]
 
-  /// Reads a device that lies in a folder.
-  init(_ folder: TemporaryFolder, _ device: ByteString = "device") throws {
-    for (path, record) in try TreeRecord.all(in: folder, device) {
+  /// Reads a device that lies in a directory.
+  init(_ directory: TemporaryDirectory, _ device: ByteString = "device") throws {
+    for (path, record) in try TreeRecord.all(in: directory, device) {
       let name = path.lastComponent ?? ""
       if Self.isOwn(path, record) { continue }
-      let isMade = name == AppUpdateRig.metadata || name == "operation.json"
+      let isMade = name == AppUpdateFixture.metadata || name == "operation.json"
       let isFile = record.kind == .file
       let general = Self.general(path)
       guard entries[general] == nil else {
@@ -37,8 +37,8 @@ struct DeviceContent: Equatable {
     }
   }
 
-  /// What the program keeps for itself: locks, journals, and folders that are left empty. An operation's
-  /// folder in the trash counts.
+  /// What the program keeps for itself: locks, journals, and directories that are left empty. An operation's
+  /// directory in the trash counts.
   private static func isOwn(_ path: ByteString, _ record: TreeRecord) -> Bool {
     let parts = path.components
     guard parts.first == ".sandboxctl" else { return false }
@@ -60,7 +60,7 @@ struct DeviceContent: Equatable {
   }
 
   /// The bytes' hashes of all files of the app's Documents that lie in a place, by their paths in it.
-  func documents(in place: Place) -> [ByteString: Int] {
+  func documents(in place: Location) -> [ByteString: Int] {
     var found: [ByteString: Int] = [:]
     for (path, entry) in entries {
       let parts = path.components
@@ -75,7 +75,7 @@ struct DeviceContent: Equatable {
     return found
   }
 
-  private static func place(_ parts: [ByteString]) -> Place {
+  private static func place(_ parts: [ByteString]) -> Location {
     guard parts.first == ".sandboxctl" else { return .containers }
     return parts[1] == "trash" ? .trash : .harbor
   }

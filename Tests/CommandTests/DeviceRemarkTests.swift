@@ -5,12 +5,12 @@ import Testing
 
 /// What a backup says of the device itself.
 @Suite struct DeviceRemarkTests {
-  @Test func aFolderOfContainersThatCannotBeReadIsNoQuietGap() throws {
+  @Test func aDirectoryOfContainersThatCannotBeReadIsNoQuietGap() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     let extensions = "device/data/Containers/Data/PluginKitPlugin"
-    _ = try Program.run("chmod", ["000", cli.folder.string + "/" + extensions])
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chmod", ["000", cli.directory.string + "/" + extensions])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     let outcome = try cli.runAsNobody("backup --root device --repo repo")
     #expect(outcome.code == 3)
@@ -21,10 +21,11 @@ import Testing
   @Test func aLinkOnTheWayIsFollowedAndSaid() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    let root = try Folder.open(path: cli.folder.path)
-    let data = try root.folder("device").folder("data").folder("Containers").folder("Data")
+    let root = try Directory.open(path: cli.directory.path)
+    let data = try root.directory("device").directory("data").directory("Containers").directory(
+      "Data")
     try data.rename("Application", to: "moved", in: root)
-    try data.createLink("Application", to: cli.folder.path("moved"))
+    try data.createLink("Application", to: cli.directory.path("moved"))
     _ = try cli.succeed("init repo --plain")
     let outcome = try cli.run("backup --root device --repo repo")
     #expect(outcome.code == 0)
@@ -36,7 +37,7 @@ import Testing
   @Test func anUnknownVersionIsSaidOnce() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    try Folder.open(path: cli.folder.path("device")).remove("device.plist")
+    try Directory.open(path: cli.directory.path("device")).remove("device.plist")
     let note = "the device does not tell its OS version"
     let outcome = try cli.run("classify --root device/data --summary")
     #expect(outcome.errors.components(separatedBy: note).count == 2, "\(outcome.errors)")
@@ -49,7 +50,7 @@ import Testing
   @Test func eachCommandSaysAnUnknownVersionOnce() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    try Folder.open(path: cli.folder.path("device")).remove("device.plist")
+    try Directory.open(path: cli.directory.path("device")).remove("device.plist")
     _ = try cli.succeed("init repo --plain")
     let note = "the device does not tell its OS version"
     for line in [
@@ -66,7 +67,7 @@ import Testing
   @Test func containersOfOneKindAreCounted() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    let places = cli.folder.string + "/device/data/Containers/Data/Application"
+    let places = cli.directory.string + "/device/data/Containers/Data/Application"
     let container = try #require(
       try cli.containers(of: "device").first { $0.path == "apps/org.example.notebook/data" })
     for number in 0..<11 {

@@ -8,7 +8,7 @@ import Testing
 @Suite(.serialized) struct DeviceRestoreKillTests {
   @Test func aContainerIsOldOrNew() throws {
     var random = Seeded.fresh()
-    let rig = try DeviceRestoreRig(policy: "everything")
+    let rig = try DeviceRestoreFixture(policy: "everything")
     let restore = "restore latest --in-place --repo repo --quiet"
     try rig.removeContainers(of: "device")
     var moments = Moments(4)
@@ -22,15 +22,15 @@ import Testing
       #expect(present.count == all.count || isKilled)
       for container in present {
         let source = try #require(all.first { $0.path == container.path }?.realPath)
-        try TreeComparison.expectSame(rig.cli.folder, source, container.realPath)
+        try ChangeDetector.expectSame(rig.cli.directory, source, container.realPath)
       }
     }
     #expect(moments.count == 4, "in \(moments.round) rounds")
     // What a killed run left behind is no container, and goes with the next run.
     _ = try rig.cli.succeed(restore)
     #expect(try rig.cli.containers(of: "device").count == all.count)
-    for folder in Set(all.map(\.realPath.folderPath)) {
-      let names = try Folder.open(path: folder).names()
+    for directory in Set(all.map(\.realPath.directoryPath)) {
+      let names = try Directory.open(path: directory).names()
       #expect(!names.contains { $0.description.hasPrefix(".sandboxctl") })
     }
   }
@@ -39,15 +39,15 @@ import Testing
   /// the trash, and after the recovery the same command completes it.
   @Test func whatIsMergedIsOldOrNew() throws {
     var random = Seeded.fresh()
-    let rig = try DeviceRestoreRig(policy: "everything")
+    let rig = try DeviceRestoreFixture(policy: "everything")
     let restore = "restore latest --in-place --repo repo --no-snapshot --quiet"
     try rig.spoilSomeFiles(of: "device", &random)
-    _ = try Program.run("cp", ["-a", "device", "spoilt"], in: rig.cli.folder.url)
+    _ = try Program.run("cp", ["-a", "device", "spoilt"], in: rig.cli.directory.url)
     var moments = Moments(4)
     try moments.measure { _ = try rig.cli.succeed(restore) }
     while let moment = moments.next(using: &random) {
-      try rig.cli.folder.folder.removeTree("device")
-      _ = try Program.run("cp", ["-a", "spoilt", "device"], in: rig.cli.folder.url)
+      try rig.cli.directory.directory.removeTree("device")
+      _ = try Program.run("cp", ["-a", "spoilt", "device"], in: rig.cli.directory.url)
       if try moments.run(rig.cli, restore, at: moment) { moments.count += 1 }
       try rig.expectOldOrNew("killed after \(moment) s")
       _ = try rig.cli.succeed("recover --root device --quiet")
@@ -57,9 +57,9 @@ import Testing
       _ = try rig.cli.succeed(restore)
       for container in try rig.cli.containers(of: "original") {
         let inner = ByteString(
-          container.realPath.bytes.dropFirst(rig.cli.folder.path("original").count + 1))
-        let differences = try TreeComparison.differences(
-          rig.cli.folder, ByteString("original").appending(inner),
+          container.realPath.bytes.dropFirst(rig.cli.directory.path("original").count + 1))
+        let differences = try ChangeDetector.differences(
+          rig.cli.directory, ByteString("original").appending(inner),
           ByteString("device").appending(inner))
         #expect(differences.isEmpty, "\(container.path): \(differences)")
       }
@@ -68,7 +68,7 @@ import Testing
   }
 }
 
-extension DeviceRestoreRig {
+extension DeviceRestoreFixture {
   /// Gives every third of the apps' own files another content; by its bundle and by the platform's
   /// metadata an app would no longer be known.
   func spoilSomeFiles(of device: String, _ random: inout Seeded) throws {
@@ -77,7 +77,7 @@ extension DeviceRestoreRig {
       && !path.contains("/Bundle/") && !path.hasSuffix("-shm")
       && Int.random(in: 0..<3, using: &random) == 0
     {
-      try cli.folder.write("spoilt \(path)", at: ByteString("\(device)/\(path)"))
+      try cli.directory.write("spoilt \(path)", at: ByteString("\(device)/\(path)"))
     }
   }
 
@@ -86,22 +86,22 @@ extension DeviceRestoreRig {
   func expectOldOrNew(_ what: String) throws {
     var kept: Set<[UInt8]> = []
     for path in try files(of: "device", "/.sandboxctl/trash") {
-      kept.insert(try cli.folder.read(ByteString("device/.sandboxctl/trash/\(path)")))
+      kept.insert(try cli.directory.read(ByteString("device/.sandboxctl/trash/\(path)")))
     }
     // The index of a database's log goes with the log.
     for path in try files(of: "spoilt") where !path.hasSuffix("-shm") {
-      let old = try cli.folder.read(ByteString("spoilt/\(path)"))
-      let found = try cli.folder.read(ByteString("device/\(path)"))
+      let old = try cli.directory.read(ByteString("spoilt/\(path)"))
+      let found = try cli.directory.read(ByteString("device/\(path)"))
       if found == old { continue }
-      #expect(found == (try cli.folder.read(ByteString("original/\(path)"))), "\(what): \(path)")
+      #expect(found == (try cli.directory.read(ByteString("original/\(path)"))), "\(what): \(path)")
       #expect(kept.contains(old), "\(what): \(path) is lost")
     }
   }
 
-  /// The files below a folder of a device, but for what is staged or the program's own, as far as their
+  /// The files below a directory of a device, but for what is staged or the program's own, as far as their
   /// names are text.
   private func files(of device: String, _ inner: String = "/data/Containers") throws -> [String] {
-    let top = cli.folder.string + "/" + device
+    let top = cli.directory.string + "/" + device
     guard let all = FileManager.default.enumerator(atPath: top + inner) else { return [] }
     let prefix = inner.hasPrefix("/.") ? "" : String(inner.dropFirst()) + "/"
     var found: [String] = []

@@ -7,7 +7,7 @@ import Testing
 /// Whole containers that come back to a device.
 @Suite struct DeviceRestoreTests {
   @Test func byThePolicyEverythingContainersComeBackAsTheyWere() throws {
-    let rig = try DeviceRestoreRig(policy: "everything")
+    let rig = try DeviceRestoreFixture(policy: "everything")
     try rig.removeContainers(of: "device")
     let report = try rig.restore("latest --in-place")
     #expect(report["policy"] as? String == "everything")
@@ -15,14 +15,16 @@ import Testing
       $0["fate"] as? String
     }
     #expect(fates.count > 8 && Set(fates) == ["make"])
-    for folder: ByteString in [
+    for directory: ByteString in [
       "data/Containers/Data/Application", "data/Containers/Data/PluginKitPlugin",
       "data/Containers/Shared/AppGroup", "data/Containers/Bundle/Application",
     ] {
-      for name in try Folder.open(path: rig.cli.folder.path("original").appending(folder)).names() {
-        let container = folder.appending(name)
-        try TreeComparison.expectSame(
-          rig.cli.folder, ByteString("original").appending(container),
+      for name in try Directory.open(path: rig.cli.directory.path("original").appending(directory))
+        .names()
+      {
+        let container = directory.appending(name)
+        try ChangeDetector.expectSame(
+          rig.cli.directory, ByteString("original").appending(container),
           ByteString("device").appending(container))
       }
     }
@@ -35,10 +37,10 @@ import Testing
   /// A directory that comes back empty is as it was: what an app hid from others stays hidden.
   @Test(arguments: ["latest --in-place", "latest --to-device other"])
   func whatComesBackEmptyHasItsOwnMetadata(words: String) throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     try rig.makeEmptyDevice("other")
     let data: ByteString = "apps/org.example.notebook/data"
-    let caches = try Folder.open(
+    let caches = try Directory.open(
       path: rig.place(data, of: "device").appending("Library/Caches"))
     try caches.setPermissions(0o2751)
     try caches.attributes.set("user.hidden", to: [1, 0, 2])
@@ -47,7 +49,7 @@ import Testing
     let device = words.contains("other") ? "other" : "device"
     if device == "device" { try rig.removeContainers(of: "device") }
     _ = try rig.restore(words)
-    let restored = try Folder.open(
+    let restored = try Directory.open(
       path: rig.place(data, of: device).appending("Library/Caches"))
     let status = try restored.status()
     #expect(status.permissions == 0o2751)
@@ -57,14 +59,14 @@ import Testing
   }
 
   @Test func byThePolicyOfThePlatformItIsTheSourceLessWhatIsNeverBackedUp() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     try rig.removeContainers(of: "device")
     _ = try rig.restore("latest --in-place")
     let entries = try rig.cli.classification(of: "original")
     let tree = ExpectedTree(entries)
-    let expected = rig.cli.folder.path("expected")
+    let expected = rig.cli.directory.path("expected")
     try tree.make(at: expected)
-    let empties = try rig.addEmptyFolders(entries, tree, to: expected)
+    let empties = try rig.addEmptyDirectories(entries, tree, to: expected)
     #expect(empties.contains { $0.hasSuffix("data/Library/Caches") })
     #expect(empties.contains { $0.hasSuffix("data/tmp") })
     for container in try rig.cli.containers(of: "original") where tree.stored[container.path] != nil
@@ -72,13 +74,13 @@ import Testing
       let actual = try rig.restored(container.path, on: "device")
       let name = container.realPath.lastComponent
       #expect(actual.lastComponent == name || actual.isWithin(rig.harbor(on: "device")))
-      try TreeComparison.expectSame(
-        rig.cli.folder, ByteString("expected").appending(container.path), actual)
+      try ChangeDetector.expectSame(
+        rig.cli.directory, ByteString("expected").appending(container.path), actual)
     }
   }
 
   @Test func anotherDeviceGetsContainersOfItsOwn() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     try rig.makeEmptyDevice("other")
     let report = try rig.restore("latest --to-device other")
     let data: ByteString = "apps/org.example.notebook/data"
@@ -86,7 +88,7 @@ import Testing
     let old = try rig.place(data, of: "device")
     let uuid = try #require(place.lastComponent)
     #expect(uuid != old.lastComponent && uuid.count == 36)
-    // The metadata names the app and the new folder.
+    // The metadata names the app and the new directory.
     let metadata = try PropertyList(
       reading: try Descriptor.open(
         path: place.appending(".com.apple.mobile_container_manager.metadata.plist")
@@ -95,7 +97,7 @@ import Testing
     #expect(metadata["MCMMetadataUUID"]?.stringValue == uuid)
     #expect(metadata["MCMMetadataContentClass"]?.integerValue == 2)
     // The link into the container itself leads to the new one, in the device's own words.
-    let link = try Folder.open(path: place.appending("Documents")).target(of: "Latest.md")
+    let link = try Directory.open(path: place.appending("Documents")).target(of: "Latest.md")
     #expect(
       link
         == ByteString("/private/var/mobile/Containers/Data/Application").appending(uuid)
@@ -107,7 +109,7 @@ import Testing
     let orphan: ByteString = "apps/com.example.podcast/data"
     let names = { (device: String) in try rig.cli.containers(of: device).map(\.path).sorted() }
     #expect(try names("other") == names("device").filter { $0 != orphan })
-    #expect(rig.isThere(rig.cli.folder.path("other/.sandboxctl/safe-harbor").appending(orphan)))
+    #expect(rig.isThere(rig.cli.directory.path("other/.sandboxctl/safe-harbor").appending(orphan)))
     // A second time the containers are found by identifier, and nothing is made again.
     let again = try rig.restore("latest --to-device other")
     let fates = (again["containers"] as? [[String: Any]] ?? []).compactMap { $0["fate"] as? String }
@@ -118,33 +120,35 @@ import Testing
   }
 
   @Test func dataOfAMissingAppWaitsInTheSafeHarbor() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     try rig.makeEmptyDevice("other")
-    let report = try rig.restore("latest:apps/\(DeviceRestoreRig.notebook)/data --to-device other")
+    let report = try rig.restore(
+      "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
     let fates = (report["containers"] as? [[String: Any]] ?? []).compactMap {
       $0["fate"] as? String
     }
     #expect(fates == ["harbor"])
-    let waiting = rig.cli.folder.path(
+    let waiting = rig.cli.directory.path(
       "other/.sandboxctl/safe-harbor/apps/org.example.notebook/data")
     #expect(rig.isThere(waiting.appending("Documents/Notes")))
     let apps = try rig.cli.json("apps --json --root other")
     let harbors = apps["safe_harbors"] as? [[String: Any]] ?? []
-    #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreRig.notebook])
+    #expect(harbors.map { $0["app"] as? String } == [DeviceRestoreFixture.notebook])
     let containers = harbors.first?["containers"] as? [[String: Any]] ?? []
     let paths = containers.compactMap { $0.path() }
-    #expect(paths == [ByteString("apps/\(DeviceRestoreRig.notebook)/data")])
+    #expect(paths == [ByteString("apps/\(DeviceRestoreFixture.notebook)/data")])
     #expect(try rig.cli.succeed("apps --root other").contains("safe harbor for"))
     #expect((apps["apps"] as? [Any])?.isEmpty == true, "what waits is no app of the device")
     // It is merged into what waits already.
-    let again = try rig.restore("latest:apps/\(DeviceRestoreRig.notebook)/data --to-device other")
+    let again = try rig.restore(
+      "latest:apps/\(DeviceRestoreFixture.notebook)/data --to-device other")
     #expect((again["restored"] as? [String: Any])?["files"] as? Int == 0)
   }
 }
 
-extension DeviceRestoreRig {
+extension DeviceRestoreFixture {
   func harbor(on device: String) -> ByteString {
-    cli.folder.path(ByteString(device)).appending(".sandboxctl/safe-harbor")
+    cli.directory.path(ByteString(device)).appending(".sandboxctl/safe-harbor")
   }
 
   /// Where a container came to: its place on the device, or the safe harbor.
@@ -153,21 +157,21 @@ extension DeviceRestoreRig {
     return found ?? harbor(on: device).appending(container)
   }
 
-  /// Adds to an expected tree the folders that come back empty, as they were on the device: the
+  /// Adds to an expected tree the directories that come back empty, as they were on the device: the
   /// topmost that are left out and whose `restore` says so. Gives their logical paths.
-  func addEmptyFolders(
+  func addEmptyDirectories(
     _ entries: [ClassifiedEntry], _ tree: ExpectedTree, to expected: ByteString
   ) throws -> [String] {
     var added: [String] = []
     for entry in entries where entry.type == "directory" && entry.restore == "recreate-empty" {
-      let above = entry.path.folderPath
+      let above = entry.path.directoryPath
       guard tree.stored[entry.path] == nil, let parent = tree.stored[above] else { continue }
-      let folder = try Folder.open(path: expected.appending(above))
-      let made = try folder.makeFolder(entry.path.lastComponent ?? "")
-      let original = try Folder.open(path: entry.realPath).status()
+      let directory = try Directory.open(path: expected.appending(above))
+      let made = try directory.makeDirectory(entry.path.lastComponent ?? "")
+      let original = try Directory.open(path: entry.realPath).status()
       try made.setPermissions(original.permissions)
       try made.setModified(original.modified)
-      try folder.setModified(try Folder.open(path: parent.realPath).status().modified)
+      try directory.setModified(try Directory.open(path: parent.realPath).status().modified)
       added.append("\(entry.path)")
     }
     return added
@@ -178,14 +182,14 @@ extension DeviceRestoreRig {
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct DeviceRestoreSpaceTests {
   @Test func whatDoesNotFitIsNotBegun() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     var random = Seeded(7)
-    let file = try Folder.open(path: data.appending("Documents")).create("large")
+    let file = try Directory.open(path: data.appending("Documents")).create("large")
     try file.write(random.bytes(20_000_000))
     try file.close()
     _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
-    let mount = try Mount(on: rig.cli.folder.folder, at: rig.cli.folder.path, "small")
+    let mount = try Mount(on: rig.cli.directory.directory, at: rig.cli.directory.path, "small")
     defer { withExtendedLifetime(mount) {} }
     try rig.makeEmptyDevice("small/other")
     let outcome = try rig.cli.run("restore latest --to-device small/other --repo repo")

@@ -6,7 +6,7 @@ import Testing
 @Suite struct DocumentTests {
   @Test func theManPagesSayWhatTheHelpSays() throws {
     let cli = try CommandLine()
-    let made = cli.folder.string + "/man"
+    let made = cli.directory.string + "/man"
     let tool = Shared.packageRoot.appendingPathComponent("Tools/make-man.py").path
     let outcome = try Program.run("python3", ["-B", tool, CommandLine.program, made])
     try #require(outcome.code == 0, "\(outcome.errors)")

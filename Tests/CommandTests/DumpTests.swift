@@ -3,11 +3,11 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Stored files and folders on standard output.
+/// Stored files and directories on standard output.
 @Suite struct DumpTests {
   private static func odd() throws -> CommandLine {
     let cli = try CommandLine()
-    try OddTree.make(in: cli.folder, at: "tree")
+    try OddTree.make(in: cli.directory, at: "tree")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     return cli
@@ -17,33 +17,33 @@ import Testing
     let cli = try CommandLine()
     var random = Seeded(3)
     let bytes = random.bytes(3_000_000)
-    try cli.folder.write(bytes, at: "tree/large")
-    try cli.folder.write([], at: "tree/empty")
+    try cli.directory.write(bytes, at: "tree/large")
+    try cli.directory.write([], at: "tree/empty")
     let sparse = "truncate -s 1M tree/hole; printf x | dd of=tree/hole bs=1 seek=70000 conv=notrunc"
-    _ = try Program.run("/bin/sh", ["-ec", sparse], in: cli.folder.url)
+    _ = try Program.run("/bin/sh", ["-ec", sparse], in: cli.directory.url)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     for name: ByteString in ["large", "empty", "hole"] {
       let outcome = try cli.run("dump latest:folders/tree/\(name) --repo repo")
       #expect(outcome.code == 0 && outcome.errors.isEmpty)
-      #expect(try outcome.standardOutput == cli.folder.read(ByteString("tree").appending(name)))
+      #expect(try outcome.standardOutput == cli.directory.read(ByteString("tree").appending(name)))
     }
   }
 
   /// An extracted archive is the tree, whatever is in it.
-  @Test func aFolderIsAnArchiveThatGivesItBack() throws {
+  @Test func aDirectoryIsAnArchiveThatGivesItBack() throws {
     let cli = try Self.odd()
     let archive = try cli.run("dump latest:folders/tree --repo repo")
     #expect(archive.code == 0, "\(archive.errors)")
     #expect(archive.errors.split(separator: "\n").allSatisfy { $0.contains("socket") })
-    _ = try Folder.make(path: cli.folder.path("back"))
+    _ = try Directory.make(path: cli.directory.path("back"))
     let extracted = try Program.run(
       "tar",
       ["-x", "-p", "--xattrs", "--xattrs-include=*", "--warning=no-timestamp", "-C", "back"],
-      in: cli.folder.url, input: archive.standardOutput)
+      in: cli.directory.url, input: archive.standardOutput)
     #expect(extracted.code == 0 && extracted.errors.isEmpty, "\(extracted.errors)")
-    let wanted = try OddTree.listing(cli.folder, "tree")
-    let found = try OddTree.listing(cli.folder, "back")
+    let wanted = try OddTree.listing(cli.directory, "tree")
+    let found = try OddTree.listing(cli.directory, "back")
     let differences = Set(wanted.keys).union(found.keys).filter { wanted[$0] != found[$0] }.sorted()
     // An archive has no sockets, and its holes are zeros.
     #expect(
@@ -58,8 +58,8 @@ import Testing
 
   @Test func aDatabasesLogIsNamedAndComesWithTar() throws {
     let cli = try CommandLine()
-    try cli.folder.write("database", at: "tree/db")
-    try cli.folder.write("log", at: "tree/db-wal")
+    try cli.directory.write("database", at: "tree/db")
+    try cli.directory.write("log", at: "tree/db-wal")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     let alone = try cli.run("dump latest:folders/tree/db --repo repo")
@@ -76,7 +76,7 @@ import Testing
     let cli = try CommandLine()
     var random = Seeded(7)
     for name: ByteString in ["tree/a-first", "tree/b-second"] {
-      try cli.folder.write(random.bytes(3_000_000), at: name)
+      try cli.directory.write(random.bytes(3_000_000), at: name)
     }
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo --quiet")
@@ -88,7 +88,7 @@ import Testing
     #expect(listed.code == 0 && listed.output == "b-second\n", "\(listed.errors)")
     let file = try cli.run("dump latest:folders/tree/a-first --repo repo")
     #expect(file.code == 13)
-    let whole = try cli.folder.read("tree/a-first")
+    let whole = try cli.directory.read("tree/a-first")
     #expect(file.standardOutput.count < whole.count)
     #expect(whole.starts(with: file.standardOutput))
   }
@@ -97,12 +97,12 @@ import Testing
   @Test func aReaderMayGoAway() throws {
     let cli = try Self.odd()
     var random = Seeded(8)
-    try cli.folder.write(random.bytes(2_000_000), at: "tree/large")
+    try cli.directory.write(random.bytes(2_000_000), at: "tree/large")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let line = "\(CommandLine.program) dump latest:folders --repo repo | head -c 100 | wc -c"
+    let line = "\(CommandLine.program) dump latest:directories --repo repo | head -c 100 | wc -c"
     let outcome = try Program.run(
       "/bin/sh", ["-c", line], environment: cli.environment, cleanEnvironment: true,
-      in: cli.folder.url)
+      in: cli.directory.url)
     #expect(outcome.output.contains("100") && outcome.errors.isEmpty, "\(outcome.errors)")
   }
 
@@ -110,7 +110,7 @@ import Testing
     let cli = try Self.odd()
     let line = "\(CommandLine.program) dump latest --repo repo"
     let outcome = try Program.run(
-      "script", ["-qec", line, "/dev/null"], environment: cli.environment, in: cli.folder.url)
+      "script", ["-qec", line, "/dev/null"], environment: cli.environment, in: cli.directory.url)
     #expect(outcome.code == 2)
     #expect(outcome.output.contains("cannot write an archive to a terminal"), "\(outcome.output)")
   }

@@ -7,8 +7,8 @@ import Testing
 @Suite struct ErrorTests {
   @Test func withoutADevice() throws {
     let cli = try CommandLine()
-    try cli.folder.write("text", at: "file")
-    _ = try Folder.make(path: cli.folder.path("empty"))
+    try cli.directory.write("text", at: "file")
+    _ = try Directory.make(path: cli.directory.path("empty"))
     var transcript = Transcript(cli)
     try transcript.run("apps", exits: 1)
     try transcript.run("apps --root nowhere", exits: 1)
@@ -24,17 +24,17 @@ import Testing
 
   @Test func whereNobodyMayLook() throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "device/data/Containers/Data/x")
+    try cli.directory.write("x", at: "device/data/Containers/Data/x")
     _ = try cli.succeed("init repo --plain")
-    _ = try Program.run("chmod", ["-R", "000", cli.folder.string + "/device"])
+    _ = try Program.run("chmod", ["-R", "000", cli.directory.string + "/device"])
     defer { cli.open() }
-    _ = try Program.run("chmod", ["-R", "a+rX", cli.folder.string + "/repo"])
+    _ = try Program.run("chmod", ["-R", "a+rX", cli.directory.string + "/repo"])
     var transcript = Transcript(cli)
     try transcript.run("apps --root device", exits: 1, asNobody: true)
     try transcript.run("classify --root device", exits: 1, asNobody: true)
     try transcript.run(
       "backup --layout folder --root device --repo repo", exits: 1, asNobody: true)
-    _ = try Folder.make(path: cli.folder.path("closed"), permissions: 0o555)
+    _ = try Directory.make(path: cli.directory.path("closed"), permissions: 0o555)
     try transcript.run("init closed/repo --plain", exits: 1, asNobody: true)
     try transcript.run("sample closed/device", exits: 1, asNobody: true)
     try transcript.expectSnapshot("errors-not-permitted")
@@ -43,7 +43,7 @@ import Testing
   @Test func withoutARepository() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    _ = try Folder.make(path: cli.folder.path("empty"))
+    _ = try Directory.make(path: cli.directory.path("empty"))
     var transcript = Transcript(cli)
     try transcript.run("backup --root device --repo nowhere", exits: 10)
     try transcript.run("backup --root device --repo empty", exits: 10)
@@ -118,8 +118,8 @@ import Testing
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --root device --repo repo")
-    try cli.folder.write("mine", at: "full/mine")
-    try cli.folder.write("text", at: "file")
+    try cli.directory.write("mine", at: "full/mine")
+    try cli.directory.write("text", at: "file")
     var transcript = Transcript(cli)
     try transcript.run("restore latest --to full --repo repo", exits: 2)
     try transcript.run("restore latest --to file --repo repo", exits: 2)
@@ -130,9 +130,9 @@ import Testing
     try transcript.run("sample full", exits: 1)
     try transcript.run("sample full --day 1", exits: 1)
     try transcript.expectSnapshot("errors-in-the-way")
-    #expect(try cli.folder.read("full/mine") == Array("mine".utf8))
+    #expect(try cli.directory.read("full/mine") == Array("mine".utf8))
     #expect(try cli.names(in: "full") == ["mine"])
-    #expect(try cli.folder.read("file") == Array("text".utf8))
+    #expect(try cli.directory.read("file") == Array("text".utf8))
     #expect(try cli.snapshots().count == 1)
   }
 
@@ -162,7 +162,7 @@ import Testing
     _ = try cli.succeed("sample device")
     let outcome = try Program.run(
       "/bin/sh", ["-c", "\(CommandLine.program) classify --root device > /dev/full"],
-      environment: cli.environment, cleanEnvironment: true, in: cli.folder.url)
+      environment: cli.environment, cleanEnvironment: true, in: cli.directory.url)
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("no space"), "\(outcome.errors)")
   }
@@ -170,15 +170,15 @@ import Testing
 
 extension CommandLine {
   /// Gives back the permission to remove what a test has closed.
-  func open() { _ = try? Program.run("chmod", ["-R", "u+rwX", folder.string]) }
+  func open() { _ = try? Program.run("chmod", ["-R", "u+rwX", directory.string]) }
 
-  /// Whether something is at a path in the folder.
+  /// Whether something is at a path in the directory.
   func isThere(_ path: ByteString) throws -> Bool {
-    try Folder.open(path: folder.path).statusIfPresent(path) != nil
+    try Directory.open(path: directory.path).statusIfPresent(path) != nil
   }
 
-  /// The names in a folder of the folder, sorted.
+  /// The names in a directory of the directory, sorted.
   func names(in path: ByteString) throws -> [ByteString] {
-    try Folder.open(path: folder.path(path)).names()
+    try Directory.open(path: directory.path(path)).names()
   }
 }

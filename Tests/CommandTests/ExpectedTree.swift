@@ -2,7 +2,7 @@ import SystemIO
 import TestSupport
 
 /// The tree that a whole snapshot of a device has to come back as: what its policy keeps, and the
-/// folders on the way to it, at logical paths.
+/// directories on the way to it, at logical paths.
 struct ExpectedTree {
   /// What is in it, by logical path.
   private(set) var stored: [ByteString: ClassifiedEntry] = [:]
@@ -13,7 +13,7 @@ struct ExpectedTree {
       var path = entry.path
       while let here = all[path], stored[path] == nil {
         stored[path] = here
-        path = path.folderPath
+        path = path.directoryPath
       }
     }
   }
@@ -24,15 +24,15 @@ struct ExpectedTree {
     let entries = stored.sorted { $0.key < $1.key }.map(\.value)
     var above: Set<ByteString> = [""]
     for entry in entries {
-      let parent = entry.path.folderPath
-      if stored[parent] == nil { above.formUnion(Self.folders(above: entry.path)) }
-      let folder = try Folder.make(path: root.appending(parent))
+      let parent = entry.path.directoryPath
+      if stored[parent] == nil { above.formUnion(Self.directories(above: entry.path)) }
+      let directory = try Directory.make(path: root.appending(parent))
       guard let name = entry.path.lastComponent else { continue }
       if entry.type == "directory" {
-        try folder.createFolder(name)
+        try directory.createDirectory(name)
       } else {
-        let source = try Folder.open(path: entry.realPath.folderPath)
-        try folder.createHardLink(name, to: entry.realPath.lastComponent ?? "", in: source)
+        let source = try Directory.open(path: entry.realPath.directoryPath)
+        try directory.createHardLink(name, to: entry.realPath.lastComponent ?? "", in: source)
       }
     }
     for entry in entries.reversed() where entry.type == "directory" {
@@ -41,19 +41,19 @@ struct ExpectedTree {
     for path in above.sorted().reversed() { try Self.setMadeUp(root.appending(path)) }
   }
 
-  private static func folders(above path: ByteString) -> [ByteString] {
+  private static func directories(above path: ByteString) -> [ByteString] {
     var found: [ByteString] = []
-    var path = path.folderPath
+    var path = path.directoryPath
     while !path.isEmpty {
       found.append(path)
-      path = path.folderPath
+      path = path.directoryPath
     }
     return found
   }
 
   private static func copyMetadata(from source: ByteString, to target: ByteString) throws {
-    let source = try Folder.open(path: source)
-    let target = try Folder.open(path: target)
+    let source = try Directory.open(path: source)
+    let target = try Directory.open(path: target)
     let status = try source.status()
     if Host.userID == 0 { try target.setOwner(user: status.user, group: status.group) }
     for name in try source.attributes.names() {
@@ -63,11 +63,11 @@ struct ExpectedTree {
     try target.setModified(status.modified)
   }
 
-  /// The folders above containers exist on no device: their metadata is always the same.
+  /// The directories above containers exist on no device: their metadata is always the same.
   private static func setMadeUp(_ path: ByteString) throws {
-    let folder = try Folder.open(path: path)
-    if Host.userID == 0 { try folder.setOwner(user: 0, group: 0) }
-    try folder.setPermissions(0o755)
-    try folder.setModified(Timestamp(seconds: 0))
+    let directory = try Directory.open(path: path)
+    if Host.userID == 0 { try directory.setOwner(user: 0, group: 0) }
+    try directory.setPermissions(0o755)
+    try directory.setModified(Timestamp(seconds: 0))
   }
 }

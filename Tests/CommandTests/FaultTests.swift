@@ -13,12 +13,12 @@ struct FaultTests {
 
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine()
-    try cli.folder.write("first", at: "tree/first")
+    try cli.directory.write("first", at: "tree/first")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(backup)
     var random = Seeded(11)
-    try cli.folder.write(random.bytes(2_000_000), at: "tree/second")
-    try cli.folder.write("third", at: "tree/folder/third")
+    try cli.directory.write(random.bytes(2_000_000), at: "tree/second")
+    try cli.directory.write("third", at: "tree/folder/third")
     return cli
   }
 
@@ -37,8 +37,8 @@ struct FaultTests {
     let cli = try Self.prepare()
     for name in try cli.names(in: Self.caches) {
       let place = Self.caches.appending(name)
-      try Folder.open(path: cli.folder.path(place)).removeTree("index")
-      try cli.folder.write("no folder", at: place.appending("index"))
+      try Directory.open(path: cli.directory.path(place)).removeTree("index")
+      try cli.directory.write("no directory", at: place.appending("index"))
     }
     let before = try cli.snapshots()
     try fault.forEachCall { number, strace in
@@ -66,7 +66,7 @@ struct FaultTests {
     _ = try cli.succeed("restore \(before[0]):folders/tree --to old --repo repo")
     #expect(try cli.names(in: "old") == ["first"])
     _ = try cli.succeed("restore latest:folders/tree --to new --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "new")
+    try ChangeDetector.expectSame(cli.directory, "tree", "new")
   }
 
   /// One fsync that fails costs nothing: what was not made durable is written again.
@@ -74,7 +74,7 @@ struct FaultTests {
     let cli = try Self.prepare()
     let fault = Fault("fsync", "EIO", .once, "input/output")
     try fault.forEachCall { number, strace in
-      try cli.folder.write("new for \(number)", at: "tree/changing")
+      try cli.directory.write("new for \(number)", at: "tree/changing")
       let before = try cli.snapshots().count
       let outcome = try cli.run(Self.backup, under: strace.command)
       let made = try cli.snapshots().count - before
@@ -84,7 +84,7 @@ struct FaultTests {
       return isInjected
     }
     _ = try cli.succeed("restore latest:folders/tree --to new --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "new")
+    try ChangeDetector.expectSame(cli.directory, "tree", "new")
     for pack in try cli.packs() { try Archive.check(pack) }
   }
 
@@ -93,7 +93,7 @@ struct FaultTests {
   @Test func aSnapshotWhoseNameIsNotDurableIsAFailure() throws {
     let cli = try Self.prepare()
     let before = try cli.snapshots().count
-    let strace = try Strace("fsync", "EIO", "1+", on: [cli.folder.string + "/repo/snapshots"])
+    let strace = try Strace("fsync", "EIO", "1+", on: [cli.directory.string + "/repo/snapshots"])
     let outcome = try cli.run(Self.backup, under: strace.command)
     #expect(try strace.didInject() && outcome.code == 1, "\(outcome.errors)")
     let made = try cli.snapshots()
@@ -109,7 +109,7 @@ struct FaultTests {
     #expect(try cli.snapshots().count == before + 2)
     #expect(try cli.names(in: "repo/leases").isEmpty)
     _ = try cli.succeed("restore \(id):folders/tree --to new --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "new")
+    try ChangeDetector.expectSame(cli.directory, "tree", "new")
   }
 
   /// A restore that fails leaves nothing behind, neither the target nor what was made beside it; when
@@ -122,7 +122,7 @@ struct FaultTests {
   func aRestoreThatFailsLeavesNothing(_ fault: Fault) throws {
     let cli = try Self.prepare()
     _ = try cli.succeed(Self.backup)
-    let target = try Folder.make(path: cli.folder.path("target"))
+    let target = try Directory.make(path: cli.directory.path("target"))
     try fault.forEachCall { number, strace in
       let outcome = try cli.run(
         "restore latest:folders/tree --to target/back --repo repo --quiet", under: strace.command)
@@ -133,13 +133,13 @@ struct FaultTests {
       #expect(outcome.code == 1, "\(fault), call \(number): \(outcome.errors)")
       #expect(outcome.errors.contains(fault.reason), "call \(number): \(outcome.errors)")
       if fault.call == "syncfs", try target.names() == ["back"] {
-        try TreeComparison.expectSame(cli.folder, "tree", "target/back")
+        try ChangeDetector.expectSame(cli.directory, "tree", "target/back")
         try target.removeTree("back")
       }
       #expect(try target.names().isEmpty, "\(fault), call \(number)")
       return true
     }
-    try TreeComparison.expectSame(cli.folder, "tree", "target/back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "target/back")
   }
 
   /// A thread of its own brings what is restored to the disk while it is written, where it is much:
@@ -149,7 +149,7 @@ struct FaultTests {
     let cli = try CommandLine()
     for number in 1...files {
       let bytes = [UInt8](repeating: UInt8(number), count: 512 << 10)
-      try cli.folder.write(bytes, at: ByteString("tree/\(number)"))
+      try cli.directory.write(bytes, at: ByteString("tree/\(number)"))
     }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(Self.backup)
@@ -158,13 +158,14 @@ struct FaultTests {
       "restore latest:folders/tree --to back --repo repo", under: strace.command)
     #expect(outcome.code == 0, "\(outcome.errors)")
     #expect(try strace.recorded().count { $0.number == 1 } == threads)
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   /// A file on a bad sector is named; everything else is stored.
   @Test func aFileWhoseDiskFailsIsLeftOut() throws {
     let cli = try Self.prepare()
-    let strace = try Strace("pread64,read", "EIO", "1+", on: [cli.folder.string + "/tree/second"])
+    let strace = try Strace(
+      "pread64,read", "EIO", "1+", on: [cli.directory.string + "/tree/second"])
     let outcome = try cli.run(
       "backup --layout folder --root tree --repo repo", under: strace.command)
     #expect(try strace.didInject())

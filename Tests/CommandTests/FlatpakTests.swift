@@ -11,10 +11,10 @@ struct FlatpakTests {
 
   @Test func anInstalledAppIsFoundWithWhatIsInstalled() throws {
     let cli = try CommandLine()
-    let lab = try FlatpakLab(in: cli.folder)
+    let lab = try FlatpakLab(in: cli.directory)
     let device = try cli.json("apps --json")
     #expect(device["layout"] as? String == "flatpak")
-    #expect(device["root"] as? String == cli.folder.string + "/home/.var/app")
+    #expect(device["root"] as? String == cli.directory.string + "/home/.var/app")
     let app = try #require((device["apps"] as? [[String: Any]])?.first)
     #expect(app["id"] as? String == Self.app)
     #expect(app["name"] as? String == "Hello \(Self.app)")
@@ -31,11 +31,11 @@ struct FlatpakTests {
 
   @Test func dataComesBackLessWhatIsNeverBackedUp() throws {
     let cli = try CommandLine()
-    let lab = try FlatpakLab(in: cli.folder, apps: [Self.app, "org.example.Other"])
+    let lab = try FlatpakLab(in: cli.directory, apps: [Self.app, "org.example.Other"])
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
     let data: ByteString = "home/.var/app/org.example.Hello"
-    try cli.folder.write("a note", at: data.appending("data/notes/first.txt"))
-    try cli.folder.write("again", at: data.appending("cache/deep/thumbnail.png"))
+    try cli.directory.write("a note", at: data.appending("data/notes/first.txt"))
+    try cli.directory.write("again", at: data.appending("cache/deep/thumbnail.png"))
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
     _ = try cli.succeed("restore latest --to back --repo repo")
@@ -43,8 +43,8 @@ struct FlatpakTests {
     // The part alone is the same as that part of the whole.
     _ = try cli.succeed("restore latest:apps/\(Self.app)/data --to part --repo repo")
     let whole: ByteString = "back/apps/org.example.Hello/data"
-    try TreeComparison.expectSame(cli.folder, whole, "part")
-    let kept = try OddTree.listing(cli.folder, whole)
+    try ChangeDetector.expectSame(cli.directory, whole, "part")
+    let kept = try OddTree.listing(cli.directory, whole)
     for path: ByteString in [
       "data/db.txt", "data/notes/first.txt", "config/settings.ini", ".hellorc.d/x", ".local/state",
     ] {
@@ -55,7 +55,7 @@ struct FlatpakTests {
 
   @Test func backupAloneWorksFromABareHome() throws {
     let cli = try CommandLine()
-    _ = try FlatpakLab(in: cli.folder)
+    _ = try FlatpakLab(in: cli.directory)
     #expect(Set(cli.environment.keys) == ["HOME", "PATH", "TZ"])
     let outcome = try cli.run("backup")
     #expect(outcome.code == 0, "\(outcome.errors)")
@@ -72,12 +72,12 @@ struct FlatpakTests {
       "\(outcome.errors)")
     _ = try cli.succeed("restore latest --app hello --to look")
     let settings: ByteString = "home/.var/app/org.example.Hello/config/settings.ini"
-    #expect(try cli.folder.read("look/data/config/settings.ini") == cli.folder.read(settings))
+    #expect(try cli.directory.read("look/data/config/settings.ini") == cli.directory.read(settings))
   }
 
   @Test func overridesAreAnAppsSettings() throws {
     let cli = try CommandLine()
-    let lab = try FlatpakLab(in: cli.folder)
+    let lab = try FlatpakLab(in: cli.directory)
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
     let settings = try cli.containers(of: nil).filter { $0.path.isWithin("apps") }
       .filter { $0.json["kind"] as? String == "settings" }
@@ -85,16 +85,16 @@ struct FlatpakTests {
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
     _ = try cli.succeed("restore latest:apps/\(Self.app)/settings --to settings --repo repo")
-    let wanted = try cli.folder.read("home/.local/share/flatpak/overrides/org.example.Hello")
-    #expect(try cli.folder.read("settings/org.example.Hello") == wanted)
+    let wanted = try cli.directory.read("home/.local/share/flatpak/overrides/org.example.Hello")
+    #expect(try cli.directory.read("settings/org.example.Hello") == wanted)
     #expect(String(decoding: wanted, as: UTF8.self).contains("wayland"))
   }
 
   @Test func onABareMachineTheDataComesBackWithTheCommandsThatInstallTheApps() throws {
     let cli = try CommandLine()
-    let lab = try FlatpakLab(in: cli.folder)
+    let lab = try FlatpakLab(in: cli.directory)
     try lab.flatpak(["override", "--user", "--nosocket=wayland", Self.app])
-    try cli.folder.write("a note", at: "home/.var/app/org.example.Hello/data/notes/first.txt")
+    try cli.directory.write("a note", at: "home/.var/app/org.example.Hello/data/notes/first.txt")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
     // What was installed is in the snapshot.
@@ -105,8 +105,8 @@ struct FlatpakTests {
     #expect(installed["commit"] as? String == commit.filter { !$0.isNewline })
     #expect(installed["branch"] as? String == "stable" && installed["origin"] as? String == "lab")
     // A home in which Flatpak was never used.
-    _ = try Folder.make(path: cli.folder.path("bare"))
-    let bare = cli.folder.string + "/bare"
+    _ = try Directory.make(path: cli.directory.path("bare"))
+    let bare = cli.directory.string + "/bare"
     let outcome = try cli.run(
       ["restore", "latest", "--to-device", bare + "/.var/app", "--repo", "repo"],
       environment: ["HOME": bare])
@@ -118,12 +118,12 @@ struct FlatpakTests {
     let architecture = try #require(installed["arch"] as? String)
     #expect(lines.contains("flatpak install --user lab \(Self.app)/\(architecture)/stable"))
     #expect(
-      try cli.folder.read("bare/.var/app/org.example.Hello/data/notes/first.txt")
+      try cli.directory.read("bare/.var/app/org.example.Hello/data/notes/first.txt")
         == Array("a note".utf8))
     let overrides: ByteString = ".local/share/flatpak/overrides/org.example.Hello"
     #expect(
-      try cli.folder.read(ByteString("bare").appending(overrides))
-        == cli.folder.read(ByteString("home").appending(overrides)))
+      try cli.directory.read(ByteString("bare").appending(overrides))
+        == cli.directory.read(ByteString("home").appending(overrides)))
     // Where it is installed there is nothing to install, and what the device has is left.
     let again = try cli.run("restore latest --in-place --repo repo --json")
     #expect(again.code == 0, "\(again.errors)")

@@ -8,15 +8,15 @@ import Testing
 struct FullDiskTests {
   @Test func aBackupThatDoesNotFitLeavesTheEarlierOne() throws {
     let cli = try CommandLine()
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=9m")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=9m")
     defer { volume.unmount() }
     var random = Seeded(3)
-    try cli.folder.write(random.bytes(1_000_000), at: "tree/first")
+    try cli.directory.write(random.bytes(1_000_000), at: "tree/first")
     _ = try cli.succeed("init small/repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo")
     let before = try cli.snapshots("small/repo")
     for number in 0..<6 {
-      try cli.folder.write(random.bytes(3_000_000), at: ByteString("tree/more-\(number)"))
+      try cli.directory.write(random.bytes(3_000_000), at: ByteString("tree/more-\(number)"))
     }
     var transcript = Transcript(cli)
     try transcript.run("backup --layout folder --root tree --repo small/repo --quiet", exits: 1)
@@ -30,20 +30,20 @@ struct FullDiskTests {
     try volume.grow("size=64m")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
     _ = try cli.succeed("restore latest:folders/tree --to whole --repo small/repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "whole")
+    try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
   /// What no look beforehand can know: the volume is full when the run is under way.
   @Test func aVolumeThatFillsMeanwhileKeepsTheEarlierBackup() throws {
     let cli = try CommandLine()
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=64m,nr_inodes=1000")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=64m,nr_inodes=1000")
     defer { volume.unmount() }
-    try cli.folder.write("first", at: "tree/first")
+    try cli.directory.write("first", at: "tree/first")
     _ = try cli.succeed("init small/repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo")
     let before = try cli.snapshots("small/repo")
-    try cli.folder.write("second", at: "tree/second")
-    let free = try Folder.open(path: cli.folder.path("small")).space().availableInodes
+    try cli.directory.write("second", at: "tree/second")
+    let free = try Directory.open(path: cli.directory.path("small")).space().availableInodes
     // The lease, its sign of life and one pack have room.
     try volume.grow("nr_inodes=\(1000 - free + 3)")
     let outcome = try cli.run("backup --layout folder --root tree --repo small/repo --quiet")
@@ -53,18 +53,18 @@ struct FullDiskTests {
     try volume.grow("nr_inodes=1000")
     _ = try cli.succeed("backup --layout folder --root tree --repo small/repo --quiet")
     _ = try cli.succeed("restore latest:folders/tree --to whole --repo small/repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "whole")
+    try ChangeDetector.expectSame(cli.directory, "tree", "whole")
   }
 
   @Test func aRestoreThatDoesNotFitIsNotBegun() throws {
     let cli = try CommandLine()
     var random = Seeded(4)
     for number in 0..<4 {
-      try cli.folder.write(random.bytes(2_000_000), at: ByteString("tree/\(number)"))
+      try cli.directory.write(random.bytes(2_000_000), at: ByteString("tree/\(number)"))
     }
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m")
     defer { volume.unmount() }
     let line = "restore latest:folders/tree --to small/back --repo repo"
     var transcript = Transcript(cli)
@@ -77,7 +77,7 @@ struct FullDiskTests {
     #expect(space.count == 1 && space[0]["path"] as? String == "small")
     #expect(space[0]["bytes_needed"] as? Int == 4 * 489 * 4096)
     #expect(space[0]["bytes_free"] as? Int == 4 << 20)
-    // Four files and their folder, and the folder that they are staged in with the two in it.
+    // Four files and their directory, and the directory that they are staged in with the two in it.
     #expect(space[0]["entries_needed"] as? Int == 8)
     #expect(space[0]["entries_free"] as? Int ?? 0 > 8)
     #expect(space[0]["fits"] as? String == "no")
@@ -90,7 +90,7 @@ struct FullDiskTests {
   @Test func whatTakesNoRoomIsNotCounted() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(5)
-    let tree = try Folder.make(path: cli.folder.path("tree"))
+    let tree = try Directory.make(path: cli.directory.path("tree"))
     let large = try tree.create("large")
     try large.truncate(to: 64 << 20)
     try large.write(random.bytes(9000))
@@ -100,12 +100,12 @@ struct FullDiskTests {
       try pieces.seek(to: UInt64(number) << 16)
       try pieces.write(random.bytes(4096))
     }
-    try cli.folder.write(random.bytes(1_500_000), at: "tree/names/0")
-    let names = try tree.folder("names")
+    try cli.directory.write(random.bytes(1_500_000), at: "tree/names/0")
+    let names = try tree.directory("names")
     for number in 1..<4 { try names.createHardLink(ByteString("\(number)"), to: "0", in: names) }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m")
     defer { volume.unmount() }
     let line = "restore latest:folders/tree --to small/back --repo repo"
     let plan = try cli.json(line + " --dry-run --json")
@@ -113,9 +113,9 @@ struct FullDiskTests {
     let needed = 3 * 4096 + 300 * 4096 + (1_500_000 + 4095) / 4096 * 4096
     #expect(space["bytes_needed"] as? Int == needed && space["fits"] as? String == "yes")
     _ = try cli.succeed(line)
-    try TreeComparison.expectSame(cli.folder, "tree", "small/back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "small/back")
     // All of that volume but this was needed.
-    let free = try Folder.open(path: cli.folder.path("small")).space().available
+    let free = try Directory.open(path: cli.directory.path("small")).space().available
     #expect(free + UInt64(needed) == 4 << 20)
   }
 
@@ -124,13 +124,13 @@ struct FullDiskTests {
   @Test func whatAKilledRunLeftIsNotInTheWay() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(7)
-    try cli.folder.write(random.bytes(2_000_000), at: "tree/file")
+    try cli.directory.write(random.bytes(2_000_000), at: "tree/file")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m")
     defer { volume.unmount() }
     let left: ByteString = "small/.sandboxctl-restore-0123456789abcdef/tree/back/file"
-    try cli.folder.write(random.bytes(3_000_000), at: left)
+    try cli.directory.write(random.bytes(3_000_000), at: left)
     let line = "restore latest:folders/tree --to small/back --repo repo"
     let dry = try cli.run(line + " --dry-run")
     #expect(dry.code == 0)
@@ -141,22 +141,22 @@ struct FullDiskTests {
     #expect(try cli.names(in: "small") == ["back"])
   }
 
-  /// Into a folder that is there: full by bytes or by inodes, everything in it is as it was; with room
+  /// Into a directory that is there: full by bytes or by inodes, everything in it is as it was; with room
   /// the same command succeeds.
   @Test(arguments: ["size=6m", "size=64m,nr_inodes=60"])
-  func aRestoreIntoAFolderThatDoesNotFitLeavesItAsItWas(_ options: String) throws {
+  func aRestoreIntoADirectoryThatDoesNotFitLeavesItAsItWas(_ options: String) throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(6)
-    let volume = try SmallVolume(at: cli.folder.string + "/small", options)
+    let volume = try SmallVolume(at: cli.directory.string + "/small", options)
     defer { volume.unmount() }
     for name in ["tree", "small/into"] {
-      try cli.folder.write(random.bytes(2_000_000), at: ByteString("\(name)/large"))
+      try cli.directory.write(random.bytes(2_000_000), at: ByteString("\(name)/large"))
       for number in 0..<40 {
-        try cli.folder.write(random.bytes(100), at: ByteString("\(name)/\(number)"))
+        try cli.directory.write(random.bytes(100), at: ByteString("\(name)/\(number)"))
       }
     }
-    try cli.folder.write(random.bytes(2_500_000), at: "tree/larger")
-    try cli.folder.write("mine", at: "small/into/mine")
+    try cli.directory.write(random.bytes(2_500_000), at: "tree/larger")
+    try cli.directory.write("mine", at: "small/into/mine")
     let before = try cli.records("small/into")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
@@ -164,24 +164,24 @@ struct FullDiskTests {
       "restore latest:folders/tree --to small/into --repo repo --overwrite always --delete --quiet"
     let outcome = try cli.run(merge)
     let reason =
-      options.contains("nr") ? "files and folders are to be made" : "are to be written, and"
+      options.contains("nr") ? "files and directories are to be made" : "are to be written, and"
     #expect(outcome.code == 1 && outcome.errors.contains(reason), "\(outcome.errors)")
     #expect(outcome.errors.contains("hint: free space there"), "\(outcome.errors)")
     #expect(try cli.records("small/into") == before)
     try volume.grow("size=64m,nr_inodes=1000")
     _ = try cli.succeed(merge)
-    try TreeComparison.expectSame(cli.folder, "tree", "small/into")
+    try ChangeDetector.expectSame(cli.directory, "tree", "small/into")
   }
 
-  @Test func aNewFolderForWhichInodesLackIsNotMade() throws {
+  @Test func aNewDirectoryForWhichInodesLackIsNotMade() throws {
     let cli = try CommandLine(inMemory: true)
-    for number in 0..<40 { try cli.folder.write("x", at: ByteString("tree/\(number)")) }
+    for number in 0..<40 { try cli.directory.write("x", at: ByteString("tree/\(number)")) }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let volume = try SmallVolume(at: cli.folder.string + "/small", "size=4m,nr_inodes=30")
+    let volume = try SmallVolume(at: cli.directory.string + "/small", "size=4m,nr_inodes=30")
     defer { volume.unmount() }
     let outcome = try cli.run("restore latest:folders/tree --to small/back --repo repo")
-    #expect(outcome.code == 1 && outcome.errors.contains("44 files and folders are to be made"))
+    #expect(outcome.code == 1 && outcome.errors.contains("44 files and directories are to be made"))
     #expect(outcome.errors.contains("there is room for 29"), "\(outcome.errors)")
     #expect(try cli.names(in: "small").isEmpty)
   }
@@ -189,7 +189,7 @@ struct FullDiskTests {
   @Test func aRepositoryThatDoesNotFitIsNone() throws {
     let cli = try CommandLine()
     for options in ["size=1m", "size=64m,nr_inodes=50"] {
-      let volume = try SmallVolume(at: cli.folder.string + "/small", options)
+      let volume = try SmallVolume(at: cli.directory.string + "/small", options)
       defer { volume.unmount() }
       let outcome = try cli.run("init small/repo --plain")
       #expect(outcome.code == 1)
@@ -205,8 +205,8 @@ private struct SmallVolume {
 
   /// Whether this user may mount one.
   static let isPermitted: Bool = {
-    guard Host.userID == 0, let folder = try? TemporaryFolder("mount") else { return false }
-    guard let volume = try? SmallVolume(at: folder.string + "/small", "size=1m") else {
+    guard Host.userID == 0, let directory = try? TemporaryDirectory("mount") else { return false }
+    guard let volume = try? SmallVolume(at: directory.string + "/small", "size=1m") else {
       print("skipped: no volume can be mounted here")
       return false
     }

@@ -26,9 +26,9 @@ import Testing
 
   @Test func eachCommandsExamplesWork() throws {
     for command in try HelpTree.commands(CommandLine()) {
-      let place = try ExampleFolder()
+      let place = try ExampleDirectory()
       let help = try place.cli.run(command + ["--help"]).output
-      let examples = ExampleFolder.examples(in: help)
+      let examples = ExampleDirectory.examples(in: help)
       #expect(!examples.isEmpty, "\(command) ends with examples")
       try place.prepare(for: command, examples)
       for example in examples {
@@ -58,21 +58,21 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.isEmpty)
     #expect(outcome.output.contains("snapshots"))
     guard Program.exists(shell) else { return }
-    try cli.folder.write(outcome.standardOutput, at: "completions")
-    let parsed = try Program.run(shell, ["-n", cli.folder.string + "/completions"])
+    try cli.directory.write(outcome.standardOutput, at: "completions")
+    let parsed = try Program.run(shell, ["-n", cli.directory.string + "/completions"])
     #expect(parsed.code == 0 && parsed.errors.isEmpty, "\(shell): \(parsed.errors)")
   }
 }
 
-/// A folder as the help's examples expect it: `device` is a sample device and `repo` a repository
+/// A directory as the help's examples expect it: `device` is a sample device and `repo` a repository
 /// with a backup of it, unless the examples make them.
-private struct ExampleFolder {
+private struct ExampleDirectory {
   let cli: CommandLine
 
   init() throws {
     cli = try CommandLine()
-    let root = try Folder.open(path: cli.folder.path)
-    try root.makeFolder("bin").createLink("sandboxctl", to: ByteString(CommandLine.program))
+    let root = try Directory.open(path: cli.directory.path)
+    try root.makeDirectory("bin").createLink("sandboxctl", to: ByteString(CommandLine.program))
   }
 
   /// The command lines that a help text ends with.
@@ -95,16 +95,16 @@ private struct ExampleFolder {
     if all.contains("New.") || command == ["rollback"] { try preparePackage(for: command) }
   }
 
-  /// Makes a package as a folder and as an archive, and what the command expects of the device.
+  /// Makes a package as a directory and as an archive, and what the command expects of the device.
   private func preparePackage(for command: [String]) throws {
     let app = command == ["install"] ? "other" : "notebook"
-    try cli.folder.write(
+    try cli.directory.write(
       """
       <plist><dict><key>CFBundleIdentifier</key><string>org.example.\(app)</string>
       <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
       """, at: "New.app/Info.plist")
     let packed = try Program.run(
-      "python3", ["-m", "zipfile", "-c", "New.ipa", "New.app"], in: cli.folder.url)
+      "python3", ["-m", "zipfile", "-c", "New.ipa", "New.app"], in: cli.directory.url)
     #expect(packed.code == 0, "\(packed.errors)")
     switch command {
     case ["rollback"]: _ = try cli.succeed("update New.app --root device --repo repo")
@@ -116,9 +116,9 @@ private struct ExampleFolder {
   /// Runs a line as a shell does.
   func run(_ line: String) throws -> Program.Outcome {
     var environment = cli.environment
-    environment["PATH"] = cli.folder.string + "/bin:" + (environment["PATH"] ?? "")
+    environment["PATH"] = cli.directory.string + "/bin:" + (environment["PATH"] ?? "")
     return try Program.run(
       "/bin/sh", ["-ec", line], environment: environment, cleanEnvironment: true,
-      in: cli.folder.url)
+      in: cli.directory.url)
   }
 }

@@ -14,7 +14,7 @@ import Testing
       let report = try cli.json("backup --root device --repo repo --json --tag day-\(day)")
       #expect(report["parent"] as? String == parent)
       parent = report["snapshot"] as? String
-      let copy = try Program.run("cp", ["-a", "device", "day-\(day)"], in: cli.folder.url)
+      let copy = try Program.run("cp", ["-a", "device", "day-\(day)"], in: cli.directory.url)
       #expect(copy.code == 0)
     }
     for day in 0...4 {
@@ -59,9 +59,10 @@ import Testing
     _ = try cli.succeed("restore latest:\(path) --to recipes.md --repo repo")
     _ = try cli.succeed("restore latest --to back --repo repo")
     #expect(
-      try cli.folder.read("recipes.md") == cli.folder.read(ByteString("back").appending(path)))
+      try cli.directory.read("recipes.md") == cli.directory.read(ByteString("back").appending(path))
+    )
     let listed = try cli.jsonLines("ls latest:\(path) --json --repo repo")
     #expect(listed.compactMap { $0.path() } == [path])
-    #expect(listed.first?["size"] as? Int == (try cli.folder.read("recipes.md")).count)
+    #expect(listed.first?["size"] as? Int == (try cli.directory.read("recipes.md")).count)
   }
 }

@@ -27,8 +27,8 @@ struct Hostile {
 
   init(_ forged: ForgedRepository) throws {
     cli = try CommandLine()
-    try forged.write(to: cli.folder.url.appendingPathComponent("repo"))
-    try cli.folder.write("nobody's business", at: "outside")
+    try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
+    try cli.directory.write("nobody's business", at: "outside")
   }
 
   /// Runs the program.
@@ -45,7 +45,7 @@ struct Hostile {
 
   private func measured(_ run: ([String]) throws -> Program.Outcome) throws -> HostileOutcome {
     let outcome = try run(["python3", "-B", "-c", Self.measuring])
-    let peak = String(decoding: try cli.folder.read("peak"), as: UTF8.self)
+    let peak = String(decoding: try cli.directory.read("peak"), as: UTF8.self)
     return HostileOutcome(
       code: outcome.code, output: outcome.output, errors: outcome.errors,
       peakMebibytes: (Int(peak) ?? 0) >> 10)
@@ -63,12 +63,12 @@ struct Hostile {
   static let memoryBound = 300
 
   /// Both readers restore what is sound of the latest snapshot, name what is not with these words, and
-  /// leave everything else in the folder alone.
+  /// leave everything else in the directory alone.
   func expectRefused(
     ours words: [String], theirs theirWords: [String], left: [ByteString] = ["good"],
     recoverOptions: String = "", sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    try cli.folder.folder.createFolder("cage", permissions: 0o755)
+    try cli.directory.directory.createDirectory("cage", permissions: 0o755)
     let runs = [
       ("ours", try ours("restore latest --to cage/ours"), words),
       ("theirs", try theirs(recoverOptions + " repo restore latest --to cage/theirs"), theirWords),
@@ -83,7 +83,7 @@ struct Hostile {
       #expect(outcome.peakMebibytes < Self.memoryBound, "\(name)", sourceLocation: sourceLocation)
       #expect(outcome.peakMebibytes > 5, "\(name)", sourceLocation: sourceLocation)
       let back = ByteString("cage/\(name)")
-      let isThere = try cli.folder.folder.statusIfPresent(back) != nil
+      let isThere = try cli.directory.directory.statusIfPresent(back) != nil
       let found = isThere ? try cli.names(in: back) : []
       #expect(found == left, "\(name): \(text)", sourceLocation: sourceLocation)
     }
@@ -92,6 +92,6 @@ struct Hostile {
     #expect(
       try cli.names(in: "").sorted() == ["cage", "home", "outside", "peak", "repo"],
       sourceLocation: sourceLocation)
-    #expect(try cli.folder.read("outside") == Array("nobody's business".utf8))
+    #expect(try cli.directory.read("outside") == Array("nobody's business".utf8))
   }
 }

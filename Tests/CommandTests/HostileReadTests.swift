@@ -21,7 +21,7 @@ import Testing
       #expect(outcome.peakMebibytes < Hostile.memoryBound, "\(text)")
       #expect(outcome.peakMebibytes > 5, "\(text)")
     }
-    #expect(try hostile.cli.folder.read("outside") == Array("nobody's business".utf8))
+    #expect(try hostile.cli.directory.read("outside") == Array("nobody's business".utf8))
   }
 }
 

@@ -52,7 +52,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   ) -> HostileRow {
     HostileRow(
       testDescription: name, refusers: treeReaders, words: ["evil"] + words,
-      forge: { forge { [ForgedEntry.folder(bytes("evil"), make(&$0))] } })
+      forge: { forge { [ForgedEntry.directory(bytes("evil"), make(&$0))] } })
   }
 
   private static let trees =
@@ -64,18 +64,18 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
       tree("a name twice", []) { forged in
         forged.addTree([
           ForgedEntry.link(bytes("twice"), to: bytes("../..")),
-          ForgedEntry.folder(bytes("twice"), forged.addTree([])),
+          ForgedEntry.directory(bytes("twice"), forged.addTree([])),
         ])
       },
-      tree("100,000 folders in one another", []) { forged in
+      tree("100,000 directories in one another", []) { forged in
         var tree = forged.addTree([])
-        for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+        for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
         return tree
       },
       tree("a path of 76,800 bytes", []) { forged in
         let name = [UInt8](repeating: 0x61, count: 255)
         var tree = forged.addTree([])
-        for _ in 0..<300 { tree = forged.addTree([ForgedEntry.folder(name, tree)]) }
+        for _ in 0..<300 { tree = forged.addTree([ForgedEntry.directory(name, tree)]) }
         return tree
       },
       tree("a file's bytes as a tree", []) { forged in
@@ -85,23 +85,23 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
         forged.add([0xa1, 0x00, 0x9b] + [UInt8](repeating: 0xff, count: 8), kind: 1)
       },
       HostileRow(
-        testDescription: "a folder that is not too deep in one place, and in another",
+        testDescription: "a directory that is not too deep in one place, and in another",
         refusers: ["check"],
         words: ["evil"], commands: ["check"], forge: sharedDepth),
       HostileRow(
         testDescription: "a tree in itself", refusers: treeReaders, words: ["evil"], forge: ownTree),
     ]
 
-  /// 3,000 folders in one another, in the root and below 2,000 others: whichever is looked at first.
+  /// 3,000 directories in one another, in the root and below 2,000 others: whichever is looked at first.
   @Sendable private static func sharedDepth() -> ForgedRepository {
     forge { forged in
       var tree = forged.addTree([])
-      for _ in 0..<3000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+      for _ in 0..<3000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
       let shared = tree
-      for _ in 0..<2000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+      for _ in 0..<2000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
       return [
-        ForgedEntry.folder(bytes("a"), shared), ForgedEntry.folder(bytes("evil"), tree),
-        ForgedEntry.folder(bytes("f"), shared),
+        ForgedEntry.directory(bytes("a"), shared), ForgedEntry.directory(bytes("evil"), tree),
+        ForgedEntry.directory(bytes("f"), shared),
       ]
     }
   }
@@ -109,7 +109,7 @@ struct HostileRow: CustomTestStringConvertible, Sendable {
   /// By hash it cannot be made, so the index says so.
   @Sendable private static func ownTree() -> ForgedRepository {
     let inner: [UInt8] = [0xa0]
-    var forged = forge { [ForgedEntry.folder(bytes("evil"), $0.add(inner, kind: 1))] }
+    var forged = forge { [ForgedEntry.directory(bytes("evil"), $0.add(inner, kind: 1))] }
     forged.changeIndex = { index in
       let trees = index.entries.filter { $0.kind == 1 }
       guard let place = trees.max(by: { $0.length < $1.length }) else { return }

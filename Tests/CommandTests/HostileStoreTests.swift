@@ -46,11 +46,11 @@ import Testing
     for (number, lie) in lies.enumerated() {
       let hostile = try Hostile(Self.lie(of: Self.other, lie))
       try hostile.expectRefused(ours: ["other"], theirs: ["damaged: other: "], left: ["good"])
-      #expect(try hostile.cli.folder.read("cage/theirs/good") == Self.good, "lie \(number)")
+      #expect(try hostile.cli.directory.read("cage/theirs/good") == Self.good, "lie \(number)")
       // The packs tell the truth.
       let without = try hostile.theirs("--without-index repo restore latest --to back")
       #expect(without.code == 0, "\(without.errors)")
-      #expect(try hostile.cli.folder.read("back/other") == Self.other)
+      #expect(try hostile.cli.directory.read("back/other") == Self.other)
       let check = try hostile.theirs("repo verify --read-data")
       #expect(check.code == 13 && check.errors.contains("an index says of blob "))
     }
@@ -71,20 +71,20 @@ import Testing
       let hostile = try Hostile(forged)
       let ours = try hostile.ours("restore latest --to back")
       #expect(ours.code == 0 && ours.errors.contains("index/"), "\(ours.errors)")
-      #expect(try hostile.cli.folder.read("back/other") == Self.other)
+      #expect(try hostile.cli.directory.read("back/other") == Self.other)
       #expect(try hostile.ours("check").code == 13)
       let theirs = try hostile.theirs("repo restore latest --to theirs")
       #expect(theirs.code == 13 && theirs.errors.contains("damaged: index "), "\(theirs.errors)")
       try Recover.succeed(hostile.cli, "--without-index repo restore latest --to whole")
-      #expect(try hostile.cli.folder.read("whole/other") == Self.other)
+      #expect(try hostile.cli.directory.read("whole/other") == Self.other)
     }
   }
 
-  /// A tree whose folder is itself: by hash it cannot be made, so the index says so.
-  @Test func aTreeThatIsItsOwnFolder() throws {
+  /// A tree whose directory is itself: by hash it cannot be made, so the index says so.
+  @Test func aTreeThatIsItsOwnDirectory() throws {
     var forged = ForgedRepository()
     let inner = forged.addTree([])
-    let outer = forged.addTree([ForgedEntry.folder(Array("round".utf8), inner)])
+    let outer = forged.addTree([ForgedEntry.directory(Array("round".utf8), inner)])
     forged.addSnapshot(outer)
     forged.changeIndex = { index in
       guard let place = index.entries.first(where: { $0.digest == outer }) else { return }
@@ -104,13 +104,13 @@ import Testing
     let bytes: [UInt8] = [0xa1, 0, 0x81] + ForgedEntry.link(evil, to: Array("/etc".utf8))
     forged.add(bytes, kind: 0)
     let root = forged.addTree([
-      ForgedEntry.folder(evil, Blake2b.hash(bytes)), ForgedEntry.file(Array("good".utf8), bytes),
+      ForgedEntry.directory(evil, Blake2b.hash(bytes)), ForgedEntry.file(Array("good".utf8), bytes),
     ])
     forged.addSnapshot(root)
     let hostile = try Hostile(forged)
     try hostile.expectRefused(
       ours: ["evil"], theirs: ["damaged: evil: blob", "of kind tree"], left: ["evil", "good"])
-    #expect(try hostile.cli.folder.read("cage/ours/good") == bytes)
+    #expect(try hostile.cli.directory.read("cage/ours/good") == bytes)
   }
 
   // MARK: - Packs
@@ -127,15 +127,15 @@ import Testing
       let hostile = try Hostile(forged)
       // The index tells the truth, so everything is found by it.
       try Recover.succeed(hostile.cli, "repo restore latest --to back")
-      #expect(try hostile.cli.folder.read("back/other") == Self.other)
+      #expect(try hostile.cli.directory.read("back/other") == Self.other)
       let check = try hostile.theirs("repo verify --read-data")
       #expect(check.code == 13 && check.errors.contains("damaged: pack "), "\(check.errors)")
       let without = try hostile.theirs("--without-index repo restore latest --to without")
       #expect(without.code == 13 && without.errors.contains("damaged: "), "\(without.errors)")
       for (name, bytes) in [("good", Self.good), ("other", Self.other)] {
         let place = ByteString("without/\(name)")
-        guard try hostile.cli.folder.folder.statusIfPresent(place) != nil else { continue }
-        #expect(try hostile.cli.folder.read(place) == bytes)
+        guard try hostile.cli.directory.directory.statusIfPresent(place) != nil else { continue }
+        #expect(try hostile.cli.directory.read(place) == bytes)
       }
       #expect(without.peakMebibytes < Hostile.memoryBound)
       try expectNothingWrongWithoutIndex(hostile)
@@ -145,7 +145,7 @@ import Testing
   /// With the index gone ours believes the contents as little: what is not as its hash says is named, and
   /// neither restored nor put into a new index.
   private func expectNothingWrongWithoutIndex(_ hostile: Hostile) throws {
-    let index = try Folder.open(path: hostile.cli.folder.path("repo/index"))
+    let index = try Directory.open(path: hostile.cli.directory.path("repo/index"))
     for name in try index.names() { try index.remove(name) }
     for (round, line) in ["restore latest --to", "repair index", "restore latest --to"].enumerated()
     {
@@ -159,12 +159,13 @@ import Testing
       var isWhole = true
       for (name, bytes) in [("good", Self.good), ("other", Self.other)] {
         let file = place.appending(ByteString(name))
-        if try hostile.cli.folder.folder.statusIfPresent(place) == nil
-          || hostile.cli.folder.folder.folder(place).statusIfPresent(ByteString(name)) == nil
+        if try hostile.cli.directory.directory.statusIfPresent(place) == nil
+          || hostile.cli.directory.directory.directory(place).statusIfPresent(ByteString(name))
+            == nil
         {
           isWhole = false
         } else {
-          #expect(try hostile.cli.folder.read(file) == bytes)
+          #expect(try hostile.cli.directory.read(file) == bytes)
         }
       }
       #expect(isWhole == (run.code == 0), "\(line): \(run.code) \(run.errors)")
@@ -214,12 +215,12 @@ import Testing
     #expect((ours.output + ours.errors).contains(isNested ? "deep" : reason), "\(ours.errors)")
     // The other one is whole.
     try Recover.succeed(hostile.cli, "repo restore \(try hostile.soundSnapshot()) --to back")
-    #expect(try hostile.cli.folder.read("back/other") == Self.other)
+    #expect(try hostile.cli.directory.read("back/other") == Self.other)
   }
 
   @Test func whatIsNoFileIsNotWaitedFor() throws {
     let hostile = try Hostile(Self.twoFiles())
-    let repo = hostile.cli.folder.string + "/repo"
+    let repo = hostile.cli.directory.string + "/repo"
     let zeros = String(repeating: "0", count: 64)
     for command in [
       "mkfifo \(repo)/snapshots/\(zeros).json \(repo)/index/\(zeros).index",
@@ -238,7 +239,7 @@ import Testing
       #expect(theirs.errors.contains(reason), "\(theirs.errors)")
     }
     #expect(theirs.peakMebibytes < Hostile.memoryBound)
-    #expect(try hostile.cli.folder.read("back/other") == Self.other)
+    #expect(try hostile.cli.directory.read("back/other") == Self.other)
     let without = try hostile.theirs("--without-index repo verify")
     #expect(without.code == 13 && without.errors.contains("has no seek table"))
     let ours = try hostile.ours("snapshots")
@@ -247,7 +248,7 @@ import Testing
     // One of the snapshots that cannot be read may be the latest.
     #expect(restored.code == 13 && restored.errors.contains("index/"), "\(restored.errors)")
     #expect(restored.peakMebibytes < Hostile.memoryBound)
-    #expect(try hostile.cli.folder.read("ours/other") == Self.other)
+    #expect(try hostile.cli.directory.read("ours/other") == Self.other)
   }
 
   @Test(arguments: [
@@ -258,8 +259,9 @@ import Testing
     ("\"recipients\": []", "\"recipients\": [{\"key\": 1}]", "recipients"),
   ]) func repositoriesOfAnotherKind(words: String, lie: String, reason: String) throws {
     let hostile = try Hostile(Self.twoFiles())
-    let text = String(decoding: try hostile.cli.folder.read("repo/repository.json"), as: UTF8.self)
-    try hostile.cli.folder.write(
+    let text = String(
+      decoding: try hostile.cli.directory.read("repo/repository.json"), as: UTF8.self)
+    try hostile.cli.directory.write(
       text.replacingOccurrences(of: words, with: lie), at: "repo/repository.json")
     let theirs = try hostile.theirs("repo list")
     #expect(theirs.code == 1 && theirs.errors.contains(reason), "\(theirs.errors)")

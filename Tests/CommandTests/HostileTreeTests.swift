@@ -8,7 +8,7 @@ import Testing
 @Suite struct HostileTreeTests {
   private static func bytes(_ text: String) -> [UInt8] { Array(text.utf8) }
 
-  /// A root with a good file, and a folder whose tree is `entries`.
+  /// A root with a good file, and a directory whose tree is `entries`.
   private static func root(
     _ forged: inout ForgedRepository, _ entries: [[UInt8]]
   ) -> Digest {
@@ -18,11 +18,11 @@ import Testing
   private static func root(_ forged: inout ForgedRepository, _ evil: Digest) -> Digest {
     forged.add(bytes("good\n"), kind: 0)
     return forged.addTree([
-      ForgedEntry.folder(bytes("evil"), evil), ForgedEntry.file(bytes("good"), bytes("good\n")),
+      ForgedEntry.directory(bytes("evil"), evil), ForgedEntry.file(bytes("good"), bytes("good\n")),
     ])
   }
 
-  /// The folder whose tree is refused is there, empty.
+  /// The directory whose tree is refused is there, empty.
   private static let left: [ByteString] = ["evil", "good"]
 
   @Test(arguments: [
@@ -37,12 +37,12 @@ import Testing
     #expect(try hostile.cli.names(in: "cage/theirs/evil").isEmpty)
   }
 
-  /// A link, and then a folder of the same name, whose files would go where the link leads.
+  /// A link, and then a directory of the same name, whose files would go where the link leads.
   @Test func namesThatComeTwice() throws {
     let hostile = try Hostile { forged in
       let below = forged.addTree([ForgedEntry.file(Self.bytes("written"))])
       let link = ForgedEntry.link(Self.bytes("twice"), to: Self.bytes("../../.."))
-      return Self.root(&forged, [link, ForgedEntry.folder(Self.bytes("twice"), below)])
+      return Self.root(&forged, [link, ForgedEntry.directory(Self.bytes("twice"), below)])
     }
     try hostile.expectRefused(
       ours: ["twice"], theirs: ["twice is out of order or twice"], left: Self.left)
@@ -65,15 +65,15 @@ import Testing
       ours: ["evil"], theirs: ["no path for a hard-link group"], left: Self.left)
   }
 
-  @Test func aHundredThousandFoldersInOneAnother() throws {
+  @Test func aHundredThousandDirectoriesInOneAnother() throws {
     let hostile = try Hostile { forged in
       var tree = forged.addTree([])
-      for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.folder([0x64], tree)]) }
+      for _ in 0..<100_000 { tree = forged.addTree([ForgedEntry.directory([0x64], tree)]) }
       return Self.root(&forged, tree)
     }
-    try hostile.expectRefused(ours: ["4096"], theirs: ["4096 folders"], left: Self.left)
+    try hostile.expectRefused(ours: ["4096"], theirs: ["4096 directories"], left: Self.left)
     let check = try hostile.theirs("repo verify")
-    #expect(check.code == 13 && check.errors.contains("4096 folders"))
+    #expect(check.code == 13 && check.errors.contains("4096 directories"))
     #expect(check.peakMebibytes < Hostile.memoryBound)
     let list = try hostile.ours("ls latest --recursive")
     #expect(list.code == 13 && list.errors.contains("4096"))
@@ -84,7 +84,7 @@ import Testing
     let hostile = try Hostile { forged in
       let name = [UInt8](repeating: 0x61, count: 255)
       var tree = forged.addTree([])
-      for _ in 0..<300 { tree = forged.addTree([ForgedEntry.folder(name, tree)]) }
+      for _ in 0..<300 { tree = forged.addTree([ForgedEntry.directory(name, tree)]) }
       return Self.root(&forged, tree)
     }
     try hostile.expectRefused(ours: ["65536"], theirs: ["65536 bytes"], left: Self.left)
@@ -95,12 +95,12 @@ import Testing
     let hostile = try Hostile { forged in
       var tree = forged.addTree([])
       for _ in 0..<60 {
-        tree = forged.addTree(["a", "b"].map { ForgedEntry.folder(Self.bytes($0), tree) })
+        tree = forged.addTree(["a", "b"].map { ForgedEntry.directory(Self.bytes($0), tree) })
       }
       return tree
     }
     let check = try hostile.theirs("repo verify --read-data")
-    #expect(check.code == 0 && check.output.contains("61 folders"))
+    #expect(check.code == 0 && check.output.contains("61 directories"))
     #expect(check.peakMebibytes < Hostile.memoryBound)
   }
 
@@ -128,7 +128,7 @@ import Testing
     ]
     let hostile = try Hostile { forged in
       let evil = trees.enumerated().map { number, tree in
-        ForgedEntry.folder(Self.bytes("evil-\(number + 10)"), forged.add(tree, kind: 1))
+        ForgedEntry.directory(Self.bytes("evil-\(number + 10)"), forged.add(tree, kind: 1))
       }
       return forged.addTree(evil)
     }
@@ -155,10 +155,10 @@ import Testing
     let hostile = try Hostile { forged in
       forged.add(blob, kind: 0)
       forged.add(list, kind: 2)
-      let folders = evil.enumerated().map { number, entry in
-        ForgedEntry.folder(Self.bytes("evil-\(number)"), forged.addTree([entry]))
+      let directories = evil.enumerated().map { number, entry in
+        ForgedEntry.directory(Self.bytes("evil-\(number)"), forged.addTree([entry]))
       }
-      return forged.addTree(folders)
+      return forged.addTree(directories)
     }
     let names = evil.indices.map { ByteString("evil-\($0)") }
     try hostile.expectRefused(
@@ -188,7 +188,7 @@ import Testing
     try hostile.expectRefused(
       ours: lost + ["g-missing"], theirs: (lost + ["g-missing"]).map { "damaged: \($0): " },
       left: ["f-good"])
-    #expect(try hostile.cli.folder.read("cage/theirs/f-good") == blob)
-    #expect(try hostile.cli.folder.read("cage/ours/f-good") == blob)
+    #expect(try hostile.cli.directory.read("cage/theirs/f-good") == blob)
+    #expect(try hostile.cli.directory.read("cage/ours/f-good") == blob)
   }
 }

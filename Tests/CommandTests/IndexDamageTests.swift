@@ -6,22 +6,22 @@ import Testing
 /// A repository whose index is damaged or gone: every command goes on by what the packs say of
 /// themselves, and says so.
 @Suite struct IndexDamageTests {
-  /// Two backups of a folder; between them one file changed.
+  /// Two backups of a directory; between them one file changed.
   private static func make() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(11)
     for name in ["a", "b", "deep/er/c"] {
-      try cli.folder.write(random.bytes(20_000), at: ByteString("tree/" + name))
+      try cli.directory.write(random.bytes(20_000), at: ByteString("tree/" + name))
     }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
-    try cli.folder.write(random.bytes(30_000), at: "tree/b")
+    try cli.directory.write(random.bytes(30_000), at: "tree/b")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo")
     return cli
   }
 
   private static func indexes(_ cli: CommandLine) throws -> [String] {
-    try cli.names(in: "repo/index").map { "\(cli.folder.string)/repo/index/\($0)" }
+    try cli.names(in: "repo/index").map { "\(cli.directory.string)/repo/index/\($0)" }
   }
 
   private static func damage(_ cli: CommandLine, _ how: String) throws {
@@ -56,9 +56,9 @@ import Testing
       if how == "flipped" { #expect(try cli.succeed("stats --repo repo") == stored) }
       let restore = try cli.run("restore latest:folders/tree --to early --quiet --repo repo")
       #expect(restore.code == 0 && restore.errors.isEmpty == (how == "flipped"))
-      try TreeComparison.expectSame(cli.folder, "tree", "early")
+      try ChangeDetector.expectSame(cli.directory, "tree", "early")
     }
-    try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/home/.cache")
     for (line, wanted) in zip(Self.lines, before) {
       let outcome = try cli.run(line + " --repo repo")
       #expect(outcome.code == 0 && outcome.output == wanted, "\(line): \(outcome.errors)")
@@ -68,7 +68,7 @@ import Testing
     }
     let restore = try cli.run("restore latest:folders/tree --to back --quiet --repo repo")
     #expect(restore.code == 0 && restore.errors.contains("warning: "), "\(restore.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let check = try cli.run("check --read-data --quiet --repo repo")
     #expect(check.code == 13 && check.output.contains("damaged  index"), "\(check.output)")
     #expect(!check.output.contains("lost "), "\(check.output)")
@@ -77,7 +77,7 @@ import Testing
   /// Removes this host's copies of the index, and leaves all else that it keeps.
   private static func removeCopies(_ cli: CommandLine) throws {
     for name in try cli.names(in: caches) {
-      try Folder.open(path: cli.folder.path(caches.appending(name))).removeTree("index")
+      try Directory.open(path: cli.directory.path(caches.appending(name))).removeTree("index")
     }
   }
 
@@ -97,7 +97,7 @@ import Testing
     for pack in packs { try FileManager.default.removeItem(atPath: pack) }
     let restore = try cli.run("restore latest:folders/tree --to back --repo repo")
     #expect(restore.code == 0, "\(restore.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let check = try cli.run("check --read-data --repo repo")
     #expect(check.code == 13)
     let last = try #require(try cli.snapshots().last)
@@ -117,7 +117,7 @@ import Testing
     var check = try cli.run("check --read-data --repo repo")
     #expect(check.code == 13 && !check.output.contains("lost "), "\(check.output)")
     for number in 0..<14 where try !damaged.isDisjoint(with: Self.indexes(cli)) {
-      try cli.folder.write("\(number)", at: "tree/changing")
+      try cli.directory.write("\(number)", at: "tree/changing")
       _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     }
     try Self.removeCopies(cli)
@@ -125,7 +125,7 @@ import Testing
     #expect(check.code == 0 && check.errors.isEmpty, "\(check.output)")
     let restore = try cli.run("restore latest:folders/tree --to back --quiet --repo repo")
     #expect(restore.code == 0 && restore.errors.isEmpty, "\(restore.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   /// Of what is in two packs the whole copy is taken, though no index names it.
@@ -137,7 +137,7 @@ import Testing
     for pack in try cli.packs() where !old.contains(pack) { try cli.flip(byte: 300, of: pack) }
     let restore = try cli.run("restore latest:folders/tree --to back --repo repo")
     #expect(restore.code == 0 && restore.errors.contains("index"), "\(restore.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let check = try cli.run("check --read-data --repo repo")
     #expect(check.code == 13 && !check.output.contains("lost "), "\(check.output)")
   }
@@ -146,7 +146,7 @@ import Testing
   @Test func manyBackups() throws {
     let cli = try Self.make()
     for number in 0..<14 {
-      try cli.folder.write("\(number)", at: "tree/changing")
+      try cli.directory.write("\(number)", at: "tree/changing")
       _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     }
     #expect(try Self.indexes(cli).count <= 5)
@@ -154,6 +154,6 @@ import Testing
     _ = try cli.succeed("check --read-data --repo repo")
     try Recover.succeed(cli, "repo verify --read-data")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 }

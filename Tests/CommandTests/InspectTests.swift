@@ -56,16 +56,16 @@ import Testing
     try transcript.expectSnapshot("errors-inspect")
   }
 
-  /// Each difference of two folders by its own means, and no other.
+  /// Each difference of two directories by its own means, and no other.
   @Test func differencesAreToldApart() throws {
     let cli = try CommandLine(inMemory: true)
     for name: ByteString in ["same", "bytes", "time", "mode", "type", "gone", "old/deep/file"] {
-      try cli.folder.write("one", at: ByteString("tree").appending(name))
+      try cli.directory.write("one", at: ByteString("tree").appending(name))
     }
     let script = """
       cd tree; touch -d @1700000000 .  * ; ln -s one link; touch -h -d @1700000000 link
       """
-    _ = try Program.run("/bin/sh", ["-ec", script], in: cli.folder.url)
+    _ = try Program.run("/bin/sh", ["-ec", script], in: cli.directory.url)
     _ = try cli.succeed("init repo --plain")
     let backup = "backup --layout folder --root tree --repo repo --quiet"
     _ = try cli.succeed(backup)
@@ -74,7 +74,7 @@ import Testing
       chmod 600 mode; rm type gone; mkdir type; rm -r old; mkdir -p new/deep; echo x > new/deep/file
       ln -sf two link; touch -h -d @1700000000 link; setfattr -n user.mark -v x same
       """
-    let outcome = try Program.run("/bin/sh", ["-ec", change], in: cli.folder.url)
+    let outcome = try Program.run("/bin/sh", ["-ec", change], in: cli.directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
     _ = try cli.succeed(backup)
     let lines = try cli.jsonLines("diff latest~1 latest folders/tree --metadata --json --repo repo")
@@ -100,7 +100,7 @@ import Testing
     let summary = try #require(lines.last?["summary"] as? [String: Any])
     #expect(summary["added"] as? Int == 3 && summary["removed"] as? Int == 4)
     #expect(summary["added_bytes"] as? Int == 2 && summary["removed_bytes"] as? Int == 6)
-    // What stands in one snapshot alone, or is no folder.
+    // What stands in one snapshot alone, or is no directory.
     #expect(
       try cli.jsonLines("diff latest~1 latest folders/tree/new --json --repo repo").count == 4)
     #expect(
@@ -110,12 +110,12 @@ import Testing
         == "M  folders/tree/bytes\n1 modified\n")
   }
 
-  /// Folders above containers were on no device and bear no time; what is of 1970 bears that.
+  /// Directories above containers were on no device and bear no time; what is of 1970 bears that.
   @Test func theFirstSecondIsATime() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("old", at: "tree/folder/old")
-    let script = "cd tree; touch -d @0 folder/old folder ."
-    let outcome = try Program.run("/bin/sh", ["-ec", script], in: cli.folder.url)
+    try cli.directory.write("old", at: "tree/folder/old")
+    let script = "cd tree; touch -d @0 folder/old directory ."
+    let outcome = try Program.run("/bin/sh", ["-ec", script], in: cli.directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
@@ -171,9 +171,9 @@ import Testing
 
   @Test func longListingsHaveOwnersBytesAndSeconds() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write([UInt8](repeating: 1, count: 5000), at: "tree/file")
-    _ = try Program.run("touch", ["-d", "@1700000001", "tree/file"], in: cli.folder.url)
-    _ = try Program.run("chmod", ["4701", "tree/file"], in: cli.folder.url)
+    try cli.directory.write([UInt8](repeating: 1, count: 5000), at: "tree/file")
+    _ = try Program.run("touch", ["-d", "@1700000001", "tree/file"], in: cli.directory.url)
+    _ = try Program.run("chmod", ["4701", "tree/file"], in: cli.directory.url)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     let user = Host.userName(Host.userID) ?? "\(Host.userID)"

@@ -22,11 +22,11 @@ struct InterruptedRestoreTests {
 
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
-    for (path, text) in stored { try cli.folder.write(text, at: ByteString("tree/\(path)")) }
+    for (path, text) in stored { try cli.directory.write(text, at: ByteString("tree/\(path)")) }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    try Folder.open(path: cli.folder.path).removeTree("tree")
-    for (path, text) in now { try cli.folder.write(text, at: ByteString("tree/\(path)")) }
+    try Directory.open(path: cli.directory.path).removeTree("tree")
+    for (path, text) in now { try cli.directory.write(text, at: ByteString("tree/\(path)")) }
     try cli.copy("tree", to: "now")
     return cli
   }
@@ -38,7 +38,7 @@ struct InterruptedRestoreTests {
     var outcomes: Set<String> = []
     var call = isThorough ? 1 : Int.random(in: 1...3, using: &random)
     while true {
-      try Folder.open(path: cli.folder.path).removeTree("tree")
+      try Directory.open(path: cli.directory.path).removeTree("tree")
       try cli.copy("now", to: "tree")
       let strace = try Strace("rename,renameat,renameat2,linkat,unlinkat", killingAt: call)
       let outcome = try cli.run(Self.restore, under: strace.command)
@@ -96,23 +96,23 @@ struct InterruptedRestoreTests {
   }
 
   private static func trash(_ cli: CommandLine) throws -> [String: String] {
-    guard (try? Folder.open(path: cli.folder.path("tree/.sandboxctl/trash"))) != nil else {
+    guard (try? Directory.open(path: cli.directory.path("tree/.sandboxctl/trash"))) != nil else {
       return [:]
     }
     return try files(cli, "tree/.sandboxctl/trash")
   }
 
-  /// The texts of all files below a folder, but for the program's own.
-  private static func files(_ cli: CommandLine, _ folder: String) throws -> [String: String] {
+  /// The texts of all files below a directory, but for the program's own.
+  private static func files(_ cli: CommandLine, _ directory: String) throws -> [String: String] {
     var found: [String: String] = [:]
-    let top = cli.folder.string + "/" + folder
+    let top = cli.directory.string + "/" + directory
     for path in try FileManager.default.subpathsOfDirectory(atPath: top)
     where !path.hasPrefix(".sandboxctl") {
-      var isFolder: ObjCBool = false
-      _ = FileManager.default.fileExists(atPath: top + "/" + path, isDirectory: &isFolder)
-      if isFolder.boolValue { continue }
+      var isDirectory: ObjCBool = false
+      _ = FileManager.default.fileExists(atPath: top + "/" + path, isDirectory: &isDirectory)
+      if isDirectory.boolValue { continue }
       found[path] = String(
-        decoding: try cli.folder.read(ByteString("\(folder)/\(path)")), as: UTF8.self)
+        decoding: try cli.directory.read(ByteString("\(directory)/\(path)")), as: UTF8.self)
     }
     return found
   }
@@ -120,8 +120,8 @@ struct InterruptedRestoreTests {
   // MARK: - What others say of it
 
   /// Kills a restore of the sample's notebook when the second of its steps is taken.
-  static func interrupted() throws -> (rig: DeviceRestoreRig, note: ByteString) {
-    let rig = try DeviceRestoreRig()
+  static func interrupted() throws -> (rig: DeviceRestoreFixture, note: ByteString) {
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     let note = data.appending("Documents/Notes/Recipes.md")
     try rig.change(note, to: "spoilt")
@@ -147,7 +147,8 @@ struct InterruptedRestoreTests {
     #expect(apps.code == 0)
     #expect(apps.errors.contains("the restore of 'apps/org.example.notebook/data' was interrupted"))
     #expect(
-      apps.errors.contains("'sandboxctl recover --root \(cli.folder.string)/device' finishes it"))
+      apps.errors.contains("'sandboxctl recover --root \(cli.directory.string)/device' finishes it")
+    )
     let classify = try cli.run("classify --root device --summary")
     #expect(classify.code == 0 && classify.errors.contains("was interrupted"))
     let plan = try cli.run("restore latest --app notebook --in-place --repo repo --dry-run")
@@ -170,7 +171,7 @@ struct InterruptedRestoreTests {
 
   @Test func aDamagedJournalIsSaid() throws {
     let (rig, note) = try Self.interrupted()
-    let journal = try Folder.open(path: rig.cli.folder.path("device/.sandboxctl/journal"))
+    let journal = try Directory.open(path: rig.cli.directory.path("device/.sandboxctl/journal"))
     let name = try #require(try journal.names().first { $0.description.hasSuffix(".json") })
     let bytes = try #require(try journal.file(name).readAll(limit: 1 << 20))
     let file = try journal.fileForWriting(name)

@@ -40,7 +40,7 @@ struct KillLoop {
 
   let before: DeviceContent
   let after: DeviceContent
-  private let rig: KillRig
+  private let rig: KillFixture
   private let command: String
   private let copy: String
   private let calls: [Strace.Call]
@@ -57,14 +57,14 @@ struct KillLoop {
   }
 
   /// Runs the command once as a whole, on the device as it is now.
-  init(_ rig: KillRig, _ command: String) throws {
+  init(_ rig: KillFixture, _ command: String) throws {
     (self.rig, self.command, copy) = (rig, command, "untouched")
     try rig.copy(to: copy)
-    before = try DeviceContent(rig.cli.folder)
+    before = try DeviceContent(rig.cli.directory)
     let tracer = try Strace(recording: Self.changing)
     let outcome = try rig.cli.run(command, under: tracer.command)
     try #require(outcome.code == 0, "\(outcome.errors)")
-    after = try DeviceContent(rig.cli.folder)
+    after = try DeviceContent(rig.cli.directory)
     calls = try tracer.recorded()
     ranges = try Self.phases(calls)
     #expect(before != after)
@@ -152,7 +152,7 @@ struct KillLoop {
   }
 
   private func expect(_ wanted: DeviceContent, _ what: String) throws {
-    let found = try DeviceContent(rig.cli.folder)
+    let found = try DeviceContent(rig.cli.directory)
     let differences = found.differences(from: wanted)
     #expect(differences.isEmpty, "\(what)")
   }
@@ -168,14 +168,14 @@ struct KillLoop {
   }
 
   private func interrupted() throws -> [InterruptedOperation] {
-    try InterruptedOperation.all(on: rig.cli.folder.path("device"))
+    try InterruptedOperation.all(on: rig.cli.directory.path("device"))
   }
 
   private func phaseNow() throws -> Phase {
     if let isMoving = try interrupted().first?.canBeFinished {
       return isMoving ? .moving : .preparing
     }
-    return try DeviceContent(rig.cli.folder) == before ? .unheard : .ended
+    return try DeviceContent(rig.cli.directory) == before ? .unheard : .ended
   }
 
   private func recover(byProgram: Bool) throws {

@@ -58,19 +58,19 @@ import Testing
         try moments.measure { _ = try cli.succeed(restore + "\(name)") }
       }
       #expect(try cli.records(name) == wanted, "round \(moments.round), \(moment) s")
-      try cli.folder.folder.removeTree(name)
+      try cli.directory.directory.removeTree(name)
     }
     #expect(moments.count == 10, "in \(moments.round) rounds")
-    // The last kill may come when the target has its place and the folder in which it was made is
+    // The last kill may come when the target has its place and the directory in which it was made is
     // still there: the next restore removes that.
     _ = try cli.succeed(restore + "last")
-    try cli.folder.folder.removeTree("last")
+    try cli.directory.directory.removeTree("last")
     #expect(try cli.names(in: "") == ["home", "original", "repo", "tree", "whole"])
   }
 
-  /// Into a folder that is there, at random moments: each file is as it was or as it is stored,
+  /// Into a directory that is there, at random moments: each file is as it was or as it is stored,
   /// whole, and the next restore completes it.
-  @Test func aRestoreIntoAFolderThatIsKilledLeavesEachFileWhole() throws {
+  @Test func aRestoreIntoADirectoryThatIsKilledLeavesEachFileWhole() throws {
     var random = Seeded.fresh()
     let cli = try Self.prepared(&random)
     let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
@@ -78,7 +78,7 @@ import Testing
     try cli.copy("original", to: "into")
     try moments.measure { _ = try cli.succeed(Self.merge) }
     while let moment = moments.next(using: &random) {
-      try cli.folder.folder.removeTree("into")
+      try cli.directory.directory.removeTree("into")
       try cli.copy("original", to: "into")
       if try moments.run(cli, Self.merge, at: moment) { moments.count += 1 }
       try Self.expectWhole(cli, older, wanted, "round \(moments.round), \(moment) s")
@@ -90,7 +90,7 @@ import Testing
 
   /// The same, killed at each of the calls that change the target.
   @Test(.enabled(if: Strace.isPermitted))
-  func aRestoreIntoAFolderThatIsKilledAtEachChange() throws {
+  func aRestoreIntoADirectoryThatIsKilledAtEachChange() throws {
     var random = Seeded(5)
     let cli = try Self.prepared(&random, count: 6)
     let (older, wanted) = (try cli.records("original"), try cli.records("tree"))
@@ -105,7 +105,7 @@ import Testing
         _ = try cli.succeed(Self.merge)
       }
       #expect(try cli.records("into") == wanted, "call \(number)")
-      try cli.folder.folder.removeTree("into")
+      try cli.directory.directory.removeTree("into")
       if outcome.code == 0 { break }
     }
     #expect((8..<200).contains(kills), "\(kills)")
@@ -116,7 +116,7 @@ import Testing
   private static let merge =
     "restore latest:folders/tree --to into --repo repo --overwrite if-changed --delete --quiet"
 
-  /// A repository with a backup of the folder `tree`, and `original`: the folder as it was before
+  /// A repository with a backup of the directory `tree`, and `original`: the directory as it was before
   /// files of it were changed, came and went.
   private static func prepared(
     _ random: inout Seeded, count: Int = 150
@@ -125,27 +125,27 @@ import Testing
     try addFiles(cli, "first", count: count, &random)
     try addFiles(cli, "goes", count: count / 3, &random)
     try cli.copy("tree", to: "original")
-    try cli.folder.folder.folder("tree").removeTree("goes")
+    try cli.directory.directory.directory("tree").removeTree("goes")
     try addFiles(cli, "first", count: count * 2 / 3, &random)
     try addFiles(cli, "new", count: count / 3, &random)
-    // A file in the place of a folder.
-    try cli.folder.write("file", at: "tree/goes")
+    // A file in the place of a directory.
+    try cli.directory.write("file", at: "tree/goes")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(backup)
     return cli
   }
 
-  /// Files of up to 8 KB, in folders of fifty, and one of 1 MB.
+  /// Files of up to 8 KB, in directories of fifty, and one of 1 MB.
   private static func addFiles(
     _ cli: CommandLine, _ name: String, count: Int, _ random: inout Seeded
   ) throws {
     let top = ByteString("tree").appending(ByteString(name))
     for number in 0..<count {
-      let folder = top.appending(ByteString("\(number / 50)"))
+      let directory = top.appending(ByteString("\(number / 50)"))
       let bytes = random.bytes(Int.random(in: 0...8_000, using: &random))
-      try cli.folder.write(bytes, at: folder.appending(ByteString("file \(number)")))
+      try cli.directory.write(bytes, at: directory.appending(ByteString("file \(number)")))
     }
-    try cli.folder.write(random.bytes(1_000_000), at: top.appending("large"))
+    try cli.directory.write(random.bytes(1_000_000), at: top.appending("large"))
   }
 
   // MARK: - Looking
@@ -155,7 +155,7 @@ import Testing
   ) throws {
     _ = try cli.succeed("restore \(snapshot):folders/tree --to back --repo repo --quiet")
     #expect(try cli.records("back") == wanted, "\(what): \(snapshot)")
-    try cli.folder.folder.removeTree("back")
+    try cli.directory.directory.removeTree("back")
   }
 
   /// Each entry of `into` is as it was or as it is stored; nothing is gone that is stored.
@@ -172,7 +172,7 @@ import Testing
         continue
       }
       let isWhole = [older[path], wanted[path]].contains { other in
-        // A folder's time and mode come at the end.
+        // A directory's time and mode come at the end.
         entry.kind == .directory ? other?.kind == .directory : other == entry
       }
       #expect(isWhole, "\(what): \(path) is neither old nor new")
@@ -181,16 +181,16 @@ import Testing
 }
 
 extension CommandLine {
-  /// Makes a copy of a folder with all its metadata, and the folders above it.
+  /// Makes a copy of a directory with all its metadata, and the directories above it.
   func copy(_ from: String, to path: String) throws {
-    let above = ByteString(path).components.dropLast().reduce(folder.path) { $0.appending($1) }
-    _ = try Folder.make(path: above)
-    let outcome = try Program.run("cp", ["-a", from, path], in: folder.url)
+    let above = ByteString(path).components.dropLast().reduce(directory.path) { $0.appending($1) }
+    _ = try Directory.make(path: above)
+    let outcome = try Program.run("cp", ["-a", from, path], in: directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// Everything below a path of the folder.
+  /// Everything below a path of the directory.
   func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
-    try TreeRecord.all(in: folder, path)
+    try TreeRecord.all(in: directory, path)
   }
 }

@@ -6,12 +6,12 @@ import Testing
 @Suite struct LatestTests {
   private let cli: CommandLine
 
-  /// Two folders, backed up in turn: one, two, one again.
+  /// Two directories, backed up in turn: one, two, one again.
   init() throws {
     cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain --no-default")
     for (number, name) in ["one", "two", "one"].enumerated() {
-      try cli.folder.write("\(number)", at: ByteString("\(name)/file-\(number)"))
+      try cli.directory.write("\(number)", at: ByteString("\(name)/file-\(number)"))
       _ = try cli.succeed("backup --layout folder --root \(name) --repo repo --quiet")
     }
   }
@@ -21,7 +21,7 @@ import Testing
     let outcome = try cli.run("restore latest --to back --repo repo")
     #expect(outcome.code == 0)
     #expect(try cli.names(in: "back/folders/one") == ["file-0", "file-2"])
-    let root = cli.folder.string
+    let root = cli.directory.string
     #expect(
       outcome.errors.contains(
         """
@@ -48,7 +48,7 @@ import Testing
     let few = try cli.run("ls latest~2 --repo repo")
     #expect(few.code == 1)
     #expect(
-      few.errors.contains("there are only 2 of the device '\(cli.folder.string)/one'"),
+      few.errors.contains("there are only 2 of the device '\(cli.directory.string)/one'"),
       "\(few.errors)")
   }
 
@@ -59,12 +59,12 @@ import Testing
     #expect(outcome.errors.contains("warning: '2999-01-01' is "), "\(outcome.errors)")
   }
 
-  /// Of one device nothing is said, whichever folders and apps it has.
+  /// Of one device nothing is said, whichever directories and apps it has.
   @Test func ofOneDeviceNothingIsSaid() throws {
     let cli = try CommandLine(inMemory: true)
     _ = try cli.succeed("init repo --plain --no-default")
     for name: ByteString in ["one", "two"] {
-      try cli.folder.write("x", at: ByteString("home/.var/app/org.example.\(name)/data/file"))
+      try cli.directory.write("x", at: ByteString("home/.var/app/org.example.\(name)/data/file"))
       _ = try cli.succeed("backup --root home/.var/app --repo repo --quiet")
     }
     _ = try cli.succeed("backup --root home/.var/app --app two --repo repo --quiet")

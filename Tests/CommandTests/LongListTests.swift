@@ -13,12 +13,12 @@ import Testing
     for number in 0..<30 {
       let app = "device/.var/app/org.example.App\(number)"
       let bytes = [UInt8](repeating: 1, count: 1000 * (number + 1))
-      try cli.folder.write(bytes, at: ByteString(app + "/data/file"))
-      try cli.folder.write(bytes, at: ByteString(app + "/cache/file"))
+      try cli.directory.write(bytes, at: ByteString(app + "/data/file"))
+      try cli.directory.write(bytes, at: ByteString(app + "/cache/file"))
     }
     for number in 0..<5 {
       let empty = ByteString("device/.var/app/org.example.Empty\(number)/data")
-      _ = try Folder.make(path: cli.folder.path(empty))
+      _ = try Directory.make(path: cli.directory.path(empty))
     }
     _ = try cli.succeed("init repo --plain --no-default")
   }
@@ -77,7 +77,7 @@ import Testing
 
   @Test func aRestoreListsTheLargestContainers() throws {
     _ = try cli.succeed("backup --layout flatpak --root device --repo repo")
-    _ = try Folder.make(path: cli.folder.path("other/.var/app"))
+    _ = try Directory.make(path: cli.directory.path("other/.var/app"))
     let line = "restore latest --to-device other --repo repo"
     let plan = try cli.succeed(line + " --dry-run")
     #expect(appLines(plan).count == 20)
@@ -88,7 +88,7 @@ import Testing
   /// Findings are results: by kind, counted, on standard output.
   @Test func findingsAreListedByKind() throws {
     for number in 0..<25 {
-      try cli.folder.folder.folder("device/.var/app").createLink(
+      try cli.directory.directory.directory("device/.var/app").createLink(
         ByteString("org.example.Link\(number)"), to: "/nowhere")
     }
     let outcome = try cli.run("apps --layout flatpak --root device --findings")

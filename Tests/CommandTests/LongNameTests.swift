@@ -7,19 +7,19 @@ import Testing
   @Test func aNameThatIsTooLongCostsOnlyItsEntry() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try CommandLine()
-    try cli.folder.write("kept", at: "source/file")
+    try cli.directory.write("kept", at: "source/file")
     let name = String(repeating: "n", count: 256)
     let directory = String(repeating: "d", count: 256)
     let image = try Mount(
-      squashed: cli.folder.string + "/source",
-      with: ["\(name) f 644 0 0 echo hello", "\(directory) d 755 0 0"], in: cli.folder, "image")
+      squashed: cli.directory.string + "/source",
+      with: ["\(name) f 644 0 0 echo hello", "\(directory) d 755 0 0"], in: cli.directory, "image")
     _ = try cli.succeed("init repo --plain")
     let outcome = try cli.run("backup --layout folder --root image --repo repo")
     #expect(outcome.code == 3, "\(outcome.errors)")
     for lost in [name, directory] {
       #expect(
         outcome.errors.contains(
-          "not in the snapshot: folders/image/\(lost) (\(cli.folder.string)/image/\(lost)): "
+          "not in the snapshot: folders/image/\(lost) (\(cli.directory.string)/image/\(lost)): "
             + "no snapshot can hold it: its name has 256"),
         "\(outcome.errors)")
     }

@@ -6,17 +6,17 @@ import Testing
 /// The host's copies of the index, of which the disk takes something away while a command reads
 /// them: by another program that cuts them short, as a bad sector would.
 @Suite struct LostCopyTests {
-  /// Folders of so many files that a list of them is far more than a pipe and the program hold.
-  private static let (folders, files) = (300, 20)
+  /// Directories of so many files that a list of them is far more than a pipe and the program hold.
+  private static let (directories, files) = (300, 20)
 
   private let cli: CommandLine
 
   init() throws {
     cli = try CommandLine(inMemory: true)
     let name = String(repeating: "n", count: 150)
-    for folder in 0..<Self.folders {
+    for directory in 0..<Self.directories {
       for file in 0..<Self.files {
-        try cli.folder.write([], at: ByteString("tree/\(folder)/\(name)-\(file)"))
+        try cli.directory.write([], at: ByteString("tree/\(directory)/\(name)-\(file)"))
       }
     }
     _ = try cli.succeed("init repo --plain --no-default")
@@ -48,7 +48,7 @@ import Testing
   ) throws {
     let outcome = try listing(options)
     #expect(outcome.code == 1, "\(outcome.errors)")
-    let cache = cli.folder.string + "/home/.cache/sandboxctl"
+    let cache = cli.directory.string + "/home/.cache/sandboxctl"
     #expect(
       outcome.errors
         == """
@@ -60,7 +60,7 @@ import Testing
         """)
     // It is as it was, and the copies are made again.
     let lines = try cli.succeed("ls latest --recursive --repo repo").split(separator: "\n")
-    #expect(lines.count > Self.folders * Self.files)
+    #expect(lines.count > Self.directories * Self.files)
     _ = try cli.succeed("check --read-data --repo repo")
   }
 }

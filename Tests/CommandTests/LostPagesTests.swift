@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A folder of several pages in a repository that has lost one of them, or their table: all commands
+/// A directory of several pages in a repository that has lost one of them, or their table: all commands
 /// give what is on the others, as recover.py does, and end with 13.
 @Suite struct LostPagesTests {
   private typealias Entry = (name: [UInt8], entry: [UInt8])
@@ -13,13 +13,13 @@ import Testing
     (Array(name.utf8), ForgedEntry.file(Array(name.utf8), Array(text.utf8)))
   }
 
-  /// Three pages of four entries; the third of each is a folder with a file.
+  /// Three pages of four entries; the third of each is a directory with a file.
   private static func pages(_ below: Digest) -> [[Entry]] {
     ["a", "b", "c"].map { page in
       (0..<4).map { number in
         let name = "\(page)\(number)"
         if number != 2 { return file(name) }
-        return (Array(name.utf8), ForgedEntry.folder(Array(name.utf8), below))
+        return (Array(name.utf8), ForgedEntry.directory(Array(name.utf8), below))
       }
     }
   }
@@ -32,12 +32,12 @@ import Testing
     return all.enumerated().filter { $0.offset / 4 != page }.map { ByteString($0.element) }
   }
 
-  /// A root with a file and the folder `folders` without a page, 3 being the table.
+  /// A root with a file and the directory `folders` without a page, 3 being the table.
   private static func addRoot(_ forged: inout ForgedRepository, without page: Int) -> Digest {
     let below = forged.addTree([file("in").entry])
     var many = Blake2b.hash(Array("a table that is not there".utf8))
     if page != 3 { many = forged.addPages(pages(below), lost: [page]) }
-    return forged.addTree([ForgedEntry.folder(Array("folders".utf8), many), file("good").entry])
+    return forged.addTree([ForgedEntry.directory(Array("folders".utf8), many), file("good").entry])
   }
 
   private static func rig(without page: Int) throws -> Hostile {
@@ -52,29 +52,29 @@ import Testing
     let theirs = try rig.theirs("repo restore latest --to theirs")
     #expect(ours.code == 13 && theirs.code == 13, "\(ours.errors) \(theirs.errors)")
     #expect(try rig.cli.names(in: "ours/folders") == Self.left(without: page))
-    let listing = try OddTree.listing(rig.cli.folder, "ours")
-    #expect(try OddTree.listing(rig.cli.folder, "theirs") == listing)
+    let listing = try OddTree.listing(rig.cli.directory, "ours")
+    #expect(try OddTree.listing(rig.cli.directory, "theirs") == listing)
     #expect(listing["folders/a2/in"] != nil || page == 0 || page == 3)
-    let part = "a part of the folder's entries is lost, the names "
+    let part = "a part of the directory's entries is lost, the names "
     let told = "damaged: folders: " + (page < 3 ? part + Self.ranges[page] : "")
     #expect(ours.errors.contains(told), "\(ours.errors)")
     #expect(ours.errors.contains("what 1 part of the snapshot's tree held could not be restored"))
-    // The folder itself can be asked for as long as there is a table.
-    let alone = try rig.ours("restore latest:folders --to part")
+    // The directory itself can be asked for as long as there is a table.
+    let alone = try rig.ours("restore latest:directories --to part")
     #expect(alone.code == 13, "\(alone.errors)")
     #expect(try rig.cli.isThere("part") == (page < 3))
     if page < 3 { #expect(try rig.cli.names(in: "part") == Self.left(without: page)) }
   }
 
   /// Any name that is there may be one of those that are lost.
-  @Test(arguments: 0...3) func nothingIsDeletedInTheFolder(page: Int) throws {
+  @Test(arguments: 0...3) func nothingIsDeletedInTheDirectory(page: Int) throws {
     let rig = try Self.rig(without: page)
     let extras = ["folders/a-extra", "folders/b-extra", "folders/z-extra", "folders/zz/deep"]
     for name in Self.all where !name.hasSuffix("2") {
-      try rig.cli.folder.write("mine", at: ByteString("into/folders/\(name)"))
+      try rig.cli.directory.write("mine", at: ByteString("into/folders/\(name)"))
     }
     for path in extras + ["extra", "folders/a2/extra", "folders/c2/extra"] {
-      try rig.cli.folder.write("mine", at: ByteString("into/\(path)"))
+      try rig.cli.directory.write("mine", at: ByteString("into/\(path)"))
     }
     let line = "restore latest --to into --overwrite if-changed --delete"
     let plan = try rig.ours(line + " --dry-run")
@@ -88,13 +88,13 @@ import Testing
     let made = Set(["a2", "b2", "c2"].filter { Self.left(without: page).contains(ByteString($0)) })
     #expect(Set(names.map(\.description)) == wanted.subtracting(["b2"]).union(made))
     #expect(try rig.cli.names(in: "into/folders/zz") == ["deep"])
-    // Of folders whose names are all known what the snapshot lacks goes.
+    // Of directories whose names are all known what the snapshot lacks goes.
     #expect(try !rig.cli.isThere("into/extra"))
     let isKnown = Self.left(without: page).contains("a2")
     #expect(try rig.cli.names(in: "into/folders/a2").contains("extra") == !isKnown)
     // What is known is restored.
     let isRestored = Self.left(without: page).contains("c0")
-    #expect(try rig.cli.folder.read("into/folders/c0").isEmpty == isRestored)
+    #expect(try rig.cli.directory.read("into/folders/c0").isEmpty == isRestored)
   }
 
   @Test(arguments: 0...2) func theOtherCommandsGoOn(page: Int) throws {
@@ -111,9 +111,9 @@ import Testing
     #expect(list.code == 13 && paths == ["folders"] + listed + ["good"])
     let found = try rig.ours("find ?0 --json")
     #expect(found.code == 13 && found.output.split(separator: "\n").count == 2, "\(found.output)")
-    let dump = try rig.cli.run("dump latest:folders --repo repo")
-    try rig.cli.folder.write(dump.standardOutput, at: "many.tar")
-    let members = try Program.run("tar", ["-tf", "many.tar"], in: rig.cli.folder.url).output
+    let dump = try rig.cli.run("dump latest:directories --repo repo")
+    try rig.cli.directory.write(dump.standardOutput, at: "many.tar")
+    let members = try Program.run("tar", ["-tf", "many.tar"], in: rig.cli.directory.url).output
     #expect(dump.code == 13 && members.split(separator: "\n").count == below.count, "\(members)")
     let stats = try rig.ours("stats latest --json")
     #expect(stats.code == 13)
@@ -141,7 +141,7 @@ import Testing
     forged.add(Array("other".utf8), kind: 0)
     let many = forged.addPages(pages)
     forged.addSnapshot(
-      forged.addTree([ForgedEntry.folder(Array("folders".utf8), many), Self.file("good").entry]))
+      forged.addTree([ForgedEntry.directory(Array("folders".utf8), many), Self.file("good").entry]))
     let rig = try Hostile(forged)
     for (line, added) in [("latest~1 latest", "+"), ("latest latest~1", "-")] {
       let diff = try rig.ours("diff \(line) --json")
@@ -163,7 +163,7 @@ import Testing
       forged.add(Array(text.utf8), kind: 0)
       let pages = [[file("db", text)], [file("db-wal", "log of old")], [file("other")]]
       let tree = forged.addPages(pages, lost: [1])
-      return forged.addTree([ForgedEntry.folder(Array("folders".utf8), tree)])
+      return forged.addTree([ForgedEntry.directory(Array("folders".utf8), tree)])
     }
   }
 
@@ -177,7 +177,7 @@ import Testing
       for what in ["latest:folders", "latest:folders/db"] {
         let rig = try Self.database()
         for (name, text) in files {
-          try rig.cli.folder.write(text, at: ByteString("into").appending(name))
+          try rig.cli.directory.write(text, at: ByteString("into").appending(name))
         }
         let target = what == "latest:folders" ? "into --delete" : "into/db"
         let outcome = try rig.ours("restore \(what) --to \(target) --overwrite if-changed")
@@ -187,7 +187,7 @@ import Testing
         let names = try rig.cli.names(in: "into").filter { $0 != "other" }
         #expect(names == files.keys.sorted(), "\(number) \(what)")
         for (name, text) in files {
-          let bytes = try rig.cli.folder.read(ByteString("into").appending(name))
+          let bytes = try rig.cli.directory.read(ByteString("into").appending(name))
           #expect(bytes == Array(text.utf8), "\(number) \(name)")
         }
       }
@@ -201,7 +201,7 @@ import Testing
     for (what, place) in [("latest:folders", "all/db"), ("latest:folders/db", "one")] {
       let outcome = try rig.ours("restore \(what) --to \(place.split(separator: "/")[0])")
       #expect(outcome.code == 13 && outcome.errors.contains("damaged: "), "\(outcome.errors)")
-      #expect(try rig.cli.folder.read(ByteString(place)) == text)
+      #expect(try rig.cli.directory.read(ByteString(place)) == text)
     }
     let dump = try rig.cli.run("dump latest:folders/db --repo repo")
     #expect(dump.code == 13 && dump.standardOutput == text)
@@ -214,22 +214,22 @@ import Testing
 
   /// Containers whose trees are lost stay as they are; the others come back.
   @Test func theOtherContainersComeBack() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let first = try rig.cli.packs()
-    let data = try rig.place(ByteString("apps/\(DeviceRestoreRig.notebook)/data"), of: "device")
-    let relative = ByteString(data.bytes.dropFirst(rig.cli.folder.path.count + 1))
+    let data = try rig.place(ByteString("apps/\(DeviceRestoreFixture.notebook)/data"), of: "device")
+    let relative = ByteString(data.bytes.dropFirst(rig.cli.directory.path.count + 1))
     let inner = relative.appending("Documents/new.txt")
-    try rig.cli.folder.write("new", at: inner)
+    try rig.cli.directory.write("new", at: inner)
     _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
     for pack in first where try DamageTests.holdsTrees(pack) { try rig.cli.flip(byte: 0, of: pack) }
-    try Folder.open(path: data.appending("Documents")).remove("new.txt")
+    try Directory.open(path: data.appending("Documents")).remove("new.txt")
     let outcome = try rig.cli.run("restore latest --in-place --no-snapshot --json --repo repo")
     #expect(outcome.code == 13, "\(outcome.errors)")
-    #expect(try rig.cli.folder.read(inner) == Array("new".utf8))
+    #expect(try rig.cli.directory.read(inner) == Array("new".utf8))
     let report = try CommandLine.object(outcome.output)
     let damaged = try #require(report["damaged"] as? [[String: Any]])
     let others = damaged.compactMap { $0.path() }.filter {
-      !$0.description.contains(DeviceRestoreRig.notebook)
+      !$0.description.contains(DeviceRestoreFixture.notebook)
     }
     #expect(others.count > 5, "\(damaged)")
   }
@@ -240,7 +240,7 @@ import Testing
   /// it.
   @Test func recoverSaysWhatIsTrueOfABlob() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("one", at: "tree/one")
+    try cli.directory.write("one", at: "tree/one")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     for pack in try cli.packs() { try cli.flip(byte: 0, of: pack) }

@@ -22,9 +22,9 @@ import Testing
       ("disk/Users/you/Applications/Free.app/Contents/Info.plist", "<plist><dict/></plist>"),
       ("disk/Users/you/Desktop/mine.txt", "not the app's"),
     ] {
-      try cli.folder.write(text, at: ByteString(path))
+      try cli.directory.write(text, at: ByteString(path))
     }
-    try Folder.open(path: cli.folder.path(ByteString(data)))
+    try Directory.open(path: cli.directory.path(ByteString(data)))
       .createLink("Desktop", to: "../../../../Desktop")
     return cli
   }
@@ -65,7 +65,7 @@ import Testing
     #expect(report.output.hasPrefix("device  ") && report.output.contains("disk/Users/you: 1 app"))
     _ = try cli.succeed("restore latest --to back --repo repo")
     try PolicyComparison.expectRestored(cli, device: "disk/Users/you", back: "back")
-    let kept = try OddTree.listing(cli.folder, "back")
+    let kept = try OddTree.listing(cli.directory, "back")
     let data: ByteString = "apps/com.example.notes/data"
     for path: ByteString in [
       "Documents/letter.txt", "Library/Autosave Information/Unsaved.txt", "Desktop",
@@ -75,7 +75,7 @@ import Testing
     #expect(kept["apps/com.example.notes/bundle/Notes.app/Contents/Info.plist"] != nil)
     #expect(kept["groups/group.com.example/shared.db"] != nil)
     // The link stays one, and what it leads to is nobody's container.
-    let link = try Folder.open(path: cli.folder.path("back").appending(data))
+    let link = try Directory.open(path: cli.directory.path("back").appending(data))
     #expect(try link.target(of: "Desktop") == "../../../../Desktop")
     #expect(!kept.keys.contains { "\($0)".contains("mine.txt") || "\($0)".contains("Free.app") })
   }

@@ -12,26 +12,28 @@ import Testing
   /// Two backups; the second merges its index object with the first one's.
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("first", at: "tree/first")
+    try cli.directory.write("first", at: "tree/first")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(backup)
-    try cli.folder.write("second", at: "tree/second")
+    try cli.directory.write("second", at: "tree/second")
     return cli
   }
 
   /// The calls of the thread that merges, in order, and how many of them come before the merge.
   private static func trace(_ cli: CommandLine) throws -> (calls: [String], before: Int) {
-    let log = cli.folder.string + "/log"
+    let log = cli.directory.string + "/log"
     let wrapper = ["strace", "-f", "-y", "-qq", "-s", "300", "-o", log, "-e", "trace=\(calls)"]
     let outcome = try cli.run(backup, under: ["taskset", "-c", "0"] + wrapper)
     #expect(outcome.code == 0, "\(outcome.errors)")
-    let lines = String(decoding: try cli.folder.read("log"), as: UTF8.self).split(separator: "\n")
-      .compactMap { line -> [Substring]? in
-        let words = line.split(separator: " ", maxSplits: 1)
-        guard words.count == 2 else { return nil }
-        return [words[0], words[1].drop { $0 == " " }]
-      }
-      .filter { !$0[1].hasPrefix("<") }
+    let lines = String(decoding: try cli.directory.read("log"), as: UTF8.self).split(
+      separator: "\n"
+    )
+    .compactMap { line -> [Substring]? in
+      let words = line.split(separator: " ", maxSplits: 1)
+      guard words.count == 2 else { return nil }
+      return [words[0], words[1].drop { $0 == " " }]
+    }
+    .filter { !$0[1].hasPrefix("<") }
     let begin = try #require(
       lines.first { $0[1].contains("mkdirat(") && $0[1].contains("\"prune\"") })
     let own = lines.filter { $0[0] == begin[0] }.map { String($0[1]) }
@@ -39,7 +41,7 @@ import Testing
     return (own, before)
   }
 
-  /// The merged object's bytes, its name and the name's folder are on the disk before the first of
+  /// The merged object's bytes, its name and the name's directory are on the disk before the first of
   /// the old ones is moved.
   @Test func theMergedObjectIsDurableFirst() throws {
     let cli = try Self.prepare()
@@ -56,16 +58,16 @@ import Testing
     }
     let placed = try place("its name") { $0.contains("renameat(") && $0.contains("\(merged)") }
     let bytes = try place("its bytes") { $0.hasPrefix("fsync(") && $0.contains("/leases/") }
-    let folder = try place("the folder", after: placed) {
+    let directory = try place("the directory", after: placed) {
       $0.hasPrefix("fsync(") && $0.contains("/repo/index>")
     }
     let removed = try place("the old one") { $0.contains("\"\(old[0])\"") }
-    #expect(bytes < placed && placed < folder && folder < removed, "\(merge)")
+    #expect(bytes < placed && placed < directory && directory < removed, "\(merge)")
   }
 
   private static func beginAgain(_ cli: CommandLine) throws {
     for name in ["repo", "home"] {
-      try cli.folder.folder.removeTree(ByteString(name))
+      try cli.directory.directory.removeTree(ByteString(name))
       try cli.copy("pristine/\(name)", to: name)
     }
   }
@@ -93,7 +95,7 @@ import Testing
       // The snapshot was in place before; the one before it comes back, too.
       _ = try cli.succeed("restore latest~1:folders/tree --to back --repo repo --quiet")
       #expect(try cli.records("back") == wanted.filter { $0.key == "first" }, "\(what)")
-      try cli.folder.folder.removeTree("back")
+      try cli.directory.directory.removeTree("back")
     }
   }
 }

@@ -32,7 +32,7 @@ import Testing
   /// Leaves `tree/db` with a log, as a program does that is killed; backs it up, and puts into `back`
   /// what SQLite recovers itself.
   private static func killed(_ statements: String, in cli: CommandLine) throws {
-    _ = try Folder.make(path: cli.folder.path("tree"))
+    _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(statements, in: cli)
     holder.kill()
     #expect(try DatabaseCommandTests.backup(cli, "--strict").code == 0)
@@ -49,14 +49,14 @@ import Testing
   private static func sql(
     _ statement: String, _ path: String, _ cli: CommandLine
   ) throws -> String {
-    let outcome = try Program.run("sqlite3", [path, statement], in: cli.folder.url)
+    let outcome = try Program.run("sqlite3", [path, statement], in: cli.directory.url)
     return outcome.output + outcome.errors
   }
 
   /// What was dumped is whole, has the rows that SQLite recovers, and is the file that it writes.
   private static func expectRecovered(_ dumped: Program.Outcome, _ cli: CommandLine) throws {
     #expect(dumped.code == 0 && dumped.errors.isEmpty, "\(dumped.errors)")
-    try cli.folder.write(dumped.standardOutput, at: "one")
+    try cli.directory.write(dumped.standardOutput, at: "one")
     #expect(try sql("PRAGMA integrity_check", "one", cli) == "ok\n")
     #expect(try sql(".dump", "one", cli) == sql(".dump", "back/db", cli))
     #expect(try sql("SELECT count(*) FROM t", "one", cli) != "0\n")
@@ -65,14 +65,14 @@ import Testing
   @Test(arguments: [wal, broken]) func theResultIsWhatSQLiteRecovers(statements: String) throws {
     let cli = try CommandLine()
     try Self.killed(statements, in: cli)
-    let stored = try cli.folder.read("tree/db")
+    let stored = try cli.directory.read("tree/db")
     let dumped = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(dumped.standardOutput != stored)
-    _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.folder)
-    #expect(try dumped.standardOutput == cli.folder.read("back/db"))
+    _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.directory)
+    #expect(try dumped.standardOutput == cli.directory.read("back/db"))
     try Self.expectRecovered(dumped, cli)
     // Nothing is left of the copy of the log.
-    let cache = try Folder.open(path: cli.folder.path("home/.cache")).names()
+    let cache = try Directory.open(path: cli.directory.path("home/.cache")).names()
     #expect(cache == ["sandboxctl"])
   }
 
@@ -82,31 +82,31 @@ import Testing
     try Self.killed(Self.broken, in: cli)
     let other = try CommandLine()
     try Self.killed(Self.wal, in: other)
-    try cli.folder.write(try other.folder.read("tree/db-wal"), at: "tree/db-wal")
+    try cli.directory.write(try other.directory.read("tree/db-wal"), at: "tree/db-wal")
     #expect(try DatabaseCommandTests.backup(cli, "--strict").code == 0)
     _ = try cli.succeed("restore latest:folders/tree --to both --repo repo")
     let dumped = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(dumped.code == 0, "\(dumped.errors)")
-    _ = try DatabaseCommandTests.python(Self.recover, ["both/db"], in: cli.folder)
-    #expect(try dumped.standardOutput == cli.folder.read("both/db"))
+    _ = try DatabaseCommandTests.python(Self.recover, ["both/db"], in: cli.directory)
+    #expect(try dumped.standardOutput == cli.directory.read("both/db"))
   }
 
   /// Nobody can read an encrypted database's header, and the log says how large its pages are.
   @Test func anEncryptedDatabaseNeedsNoKey() throws {
     let cli = try CommandLine()
     try Self.killed(Self.wal, in: cli)
-    _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.folder)
-    let database = try cli.folder.read("tree/db")
+    _ = try DatabaseCommandTests.python(Self.recover, ["back/db"], in: cli.directory)
+    let database = try cli.directory.read("tree/db")
     var random = Seeded(5)
-    try cli.folder.write(random.bytes(4096) + database.dropFirst(4096), at: "tree/db")
+    try cli.directory.write(random.bytes(4096) + database.dropFirst(4096), at: "tree/db")
     #expect(try DatabaseCommandTests.backup(cli, "--strict").code == 0)
     let dumped = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(dumped.code == 0, "\(dumped.errors)")
-    #expect(try dumped.standardOutput == cli.folder.read("back/db"))
+    #expect(try dumped.standardOutput == cli.directory.read("back/db"))
     // The same log beside a database that says otherwise is not its own.
     var other = database
     (other[16], other[17]) = (2, 0)
-    try cli.folder.write(other, at: "tree/db")
+    try cli.directory.write(other, at: "tree/db")
     #expect(try DatabaseCommandTests.backup(cli, "--strict").code == 0)
     let refused = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(refused.code == 1 && refused.standardOutput.isEmpty)
@@ -117,10 +117,10 @@ import Testing
   @Test func withoutALogThatCountsTheDatabaseIsAsItIs() throws {
     let cli = try CommandLine()
     for (name, text) in [("a", "alone"), ("b", "with a log"), ("c", "")] {
-      try cli.folder.write(text, at: ByteString("tree/\(name)"))
+      try cli.directory.write(text, at: ByteString("tree/\(name)"))
     }
     for name: ByteString in ["tree/b-wal", "tree/b-journal", "tree/c-wal"] {
-      try cli.folder.write("no log at all", at: name)
+      try cli.directory.write("no log at all", at: name)
     }
     #expect(try DatabaseCommandTests.backup(cli).code == 0)
     let alone = try cli.run("dump latest:folders/tree/a --merge-log --repo repo")
@@ -149,7 +149,7 @@ import Testing
         file.write(bytes(-file.tell() % 512) + struct.pack(">I", 0x40000000 // 4096 + 1) + name)
         file.write(struct.pack(">II", len(name), sum(name)) + bytes.fromhex("d9d505f920a163d7"))
       """
-    _ = try DatabaseCommandTests.python(append, [], in: cli.folder)
+    _ = try DatabaseCommandTests.python(append, [], in: cli.directory)
     #expect(try DatabaseCommandTests.backup(cli).code == 0)
     let refused = try cli.run("dump latest:folders/tree/db --merge-log --repo repo")
     #expect(refused.code == 1 && refused.standardOutput.isEmpty)
@@ -160,7 +160,7 @@ import Testing
 
   @Test func aDamagedLogIsFoundBeforeAnythingIsWritten() throws {
     let cli = try CommandLine()
-    _ = try Folder.make(path: cli.folder.path("tree"))
+    _ = try Directory.make(path: cli.directory.path("tree"))
     let holder = try Holder(
       """
       connection.execute("PRAGMA journal_mode=wal")
@@ -180,13 +180,13 @@ import Testing
 
   @Test func onlyAFileHasALog() throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "tree/inner/file")
-    _ = try Program.run("ln", ["-s", "inner", "tree/link"], in: cli.folder.url)
+    try cli.directory.write("x", at: "tree/inner/file")
+    _ = try Program.run("ln", ["-s", "inner", "tree/link"], in: cli.directory.url)
     #expect(try DatabaseCommandTests.backup(cli).code == 0)
     for place in ["latest", "latest:folders/tree/inner"] {
-      let folder = try cli.run("dump \(place) --merge-log --repo repo")
-      #expect(folder.code == 2 && folder.standardOutput.isEmpty)
-      #expect(folder.errors.contains("it is a folder"), "\(folder.errors)")
+      let directory = try cli.run("dump \(place) --merge-log --repo repo")
+      #expect(directory.code == 2 && directory.standardOutput.isEmpty)
+      #expect(directory.errors.contains("it is a directory"), "\(directory.errors)")
     }
     let link = try cli.run("dump latest:folders/tree/link --merge-log --repo repo")
     #expect(link.code == 1 && link.errors.contains("'--tar' writes it"), "\(link.errors)")

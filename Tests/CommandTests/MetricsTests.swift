@@ -10,7 +10,7 @@ import Testing
 
   init() throws {
     cli = try CommandLine()
-    try cli.folder.write("kept", at: "a \"tree\"\\n/kept")
+    try cli.directory.write("kept", at: "a \"tree\"\\n/kept")
     _ = try cli.succeed("init repo --plain --no-default")
   }
 
@@ -21,11 +21,11 @@ import Testing
   }
 
   private func metrics() throws -> ExpositionText {
-    try ExpositionText(String(decoding: cli.folder.read("out/b.prom"), as: UTF8.self))
+    try ExpositionText(String(decoding: cli.directory.read("out/b.prom"), as: UTF8.self))
   }
 
-  private func make(_ folder: ByteString) throws {
-    _ = try Folder.make(path: cli.folder.path(folder))
+  private func make(_ directory: ByteString) throws {
+    _ = try Directory.make(path: cli.directory.path(directory))
   }
 
   @Test func aRunIsTold() throws {
@@ -47,9 +47,10 @@ import Testing
     let labels = try #require(first.samples.first { $0.name.hasSuffix("device_files") }).labels
     #expect(labels["layout"] == "folder")
     #expect(try #require(labels["root"]).hasSuffix("/a \"tree\"\\n"))
-    let names = try Folder.open(path: cli.folder.path("out")).names()
+    let names = try Directory.open(path: cli.directory.path("out")).names()
     #expect(names == ["b.prom"])
-    #expect(try Folder.open(path: cli.folder.path("out")).status("b.prom").permissions == 0o644)
+    #expect(
+      try Directory.open(path: cli.directory.path("out")).status("b.prom").permissions == 0o644)
   }
 
   @Test func aFailureKeepsTheTimeOfTheLastSuccess() throws {
@@ -73,10 +74,10 @@ import Testing
     let absent = try backUp("--repo", "repo", "--quiet")
     #expect(absent.code == 0)
     #expect(absent.errors.contains("warning: the metrics are not written"), "\(absent.errors)")
-    try cli.folder.write("my letters", at: "out/b.prom")
+    try cli.directory.write("my letters", at: "out/b.prom")
     let other = try backUp("--repo", "repo", "--quiet")
     #expect(other.code == 0 && other.errors.contains("holds something else"))
-    #expect(try cli.folder.read("out/b.prom") == Array("my letters".utf8))
+    #expect(try cli.directory.read("out/b.prom") == Array("my letters".utf8))
     #expect(try cli.snapshots().count == 2)
   }
 

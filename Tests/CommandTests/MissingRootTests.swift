@@ -3,7 +3,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A plain folder whose own directory is gone comes back in place.
+/// A plain directory whose own directory is gone comes back in place.
 @Suite struct MissingRootTests {
   private let cli: CommandLine
   private let before: [ByteString: TreeRecord]
@@ -11,23 +11,23 @@ import Testing
 
   init() throws {
     cli = try CommandLine(inMemory: true)
-    try cli.folder.write("text", at: "above/tree/file")
-    try cli.folder.write("more", at: "above/tree/folder/inner")
-    let tree = try Folder.open(path: cli.folder.path("above/tree"))
+    try cli.directory.write("text", at: "above/tree/file")
+    try cli.directory.write("more", at: "above/tree/folder/inner")
+    let tree = try Directory.open(path: cli.directory.path("above/tree"))
     try tree.attributes.set("user.note", to: [1, 2])
     try tree.setPermissions(0o751)
     if Host.userID == 0 { try tree.setOwner(user: 1234, group: 4321) }
     try tree.setModified(Timestamp(seconds: 1_000_000_000))
-    before = try TreeRecord.all(in: cli.folder, "above")
+    before = try TreeRecord.all(in: cli.directory, "above")
     own = try tree.status()
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --layout folder --root above/tree --repo repo --quiet")
-    try cli.folder.folder.folder("above").removeTree("tree")
+    try cli.directory.directory.directory("above").removeTree("tree")
   }
 
   /// What is below the directory above, but for what the program keeps beside.
   private func records() throws -> [ByteString: TreeRecord] {
-    try TreeRecord.all(in: cli.folder, "above").filter {
+    try TreeRecord.all(in: cli.directory, "above").filter {
       !$0.key.components.contains(".sandboxctl")
     }
   }
@@ -44,25 +44,25 @@ import Testing
   }
 
   @Test func aPartOfItComesBackIntoItToo() throws {
-    let path = cli.folder.string + "/above/tree/folder"
+    let path = cli.directory.string + "/above/tree/folder"
     _ = try cli.succeed("restore \(path) --in-place --repo repo")
     let found = try records()
     #expect(Set(found.keys) == ["tree", "tree/folder", "tree/folder/inner"])
     #expect(found["tree/folder/inner"] == before["tree/folder/inner"])
-    let status = try Folder.open(path: cli.folder.path("above/tree")).status()
+    let status = try Directory.open(path: cli.directory.path("above/tree")).status()
     #expect(status.permissions == 0o751 && status.user == own.user && status.group == own.group)
     #expect(status.modified == own.modified)
   }
 
   @Test func aDryRunMakesNothing() throws {
     let text = try cli.succeed("restore latest --in-place --dry-run --repo repo")
-    #expect(text.contains("make  folders/tree -> \(cli.folder.string)/above/tree"), "\(text)")
+    #expect(text.contains("make  folders/tree -> \(cli.directory.string)/above/tree"), "\(text)")
     #expect(text.contains("would restore 8 B in 2 files"), "\(text)")
     #expect(try cli.names(in: "above").isEmpty)
   }
 
   @Test func withoutTheDirectoryAboveNothingIsMade() throws {
-    try cli.folder.folder.removeFolder("above")
+    try cli.directory.directory.removeDirectory("above")
     for dry in ["", " --dry-run"] {
       let outcome = try cli.run("restore latest --in-place --repo repo\(dry)")
       #expect(outcome.code == 1, "\(outcome.errors)")
@@ -74,9 +74,9 @@ import Testing
 
   /// Root would else write where the user who made the link cannot.
   @Test func noLinkOnTheWayIsFollowed() throws {
-    try cli.folder.folder.removeFolder("above")
-    _ = try Folder.make(path: cli.folder.path("elsewhere"))
-    try cli.folder.folder.createLink("above", to: "elsewhere")
+    try cli.directory.directory.removeDirectory("above")
+    _ = try Directory.make(path: cli.directory.path("elsewhere"))
+    try cli.directory.directory.createLink("above", to: "elsewhere")
     let outcome = try cli.run("restore latest --in-place --repo repo")
     #expect(outcome.code == 1 && outcome.errors.contains("a symbolic link is on the way"))
     #expect(try cli.names(in: "elsewhere").isEmpty)
@@ -89,9 +89,9 @@ import Testing
   }
 
   @Test func somethingElseInItsPlaceIsNoDirectoryThatIsGone() throws {
-    try cli.folder.write("a file", at: "above/tree")
+    try cli.directory.write("a file", at: "above/tree")
     let outcome = try cli.run("restore latest --in-place --repo repo")
-    #expect(outcome.code == 1 && outcome.errors.contains("not a folder"), "\(outcome.errors)")
-    #expect(try cli.folder.read("above/tree") == Array("a file".utf8))
+    #expect(outcome.code == 1 && outcome.errors.contains("not a directory"), "\(outcome.errors)")
+    #expect(try cli.directory.read("above/tree") == Array("a file".utf8))
   }
 }

@@ -14,10 +14,10 @@ import Testing
     let cli = try CommandLine()
     for name in names {
       let app = ByteString("home/.var/app/org.example.Names/data")
-      try cli.folder.write("x", at: app.appending(name).appending(name))
+      try cli.directory.write("x", at: app.appending(name).appending(name))
     }
     let odd = ByteString("home/.var/app/org.example.".utf8 + [0xff, 0x0a] + "Odd".utf8)
-    try cli.folder.write("x", at: odd.appending("data/file"))
+    try cli.directory.write("x", at: odd.appending("data/file"))
     return cli
   }
 
@@ -82,7 +82,7 @@ import Testing
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --repo repo")
     _ = try cli.succeed("restore latest:apps/org.example.Names/data --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "home/.var/app/org.example.Names", "back")
+    try ChangeDetector.expectSame(cli.directory, "home/.var/app/org.example.Names", "back")
     let path = "latest:apps/org.example.Names/data/data/two\nlines"
     let outcome = try cli.run(["restore", path, "--to", "part", "--repo", "repo"])
     #expect(outcome.code == 0, "\(outcome.errors)")

@@ -10,8 +10,8 @@ import Testing
     schema: 1
     extends: [common]
     rules:
-      - {id: all, in: [folder], match: "**", class: user-data}
-      - {id: caches, in: [folder], match: "Caches/**", class: cache, backup: always}
+      - {id: all, in: [directory], match: "**", class: user-data}
+      - {id: caches, in: [directory], match: "Caches/**", class: cache, backup: always}
 
     """
 
@@ -19,13 +19,13 @@ import Testing
   /// `Caches/link`.
   private static func backedUp() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write(policy, at: "nested.yaml")
+    try cli.directory.write(policy, at: "nested.yaml")
     for (name, text) in [("Caches/a", "12"), ("Documents/b", "345"), ("Caches.d/link", "6789")] {
-      try cli.folder.write(text, at: ByteString("tree/\(name)"))
+      try cli.directory.write(text, at: ByteString("tree/\(name)"))
     }
-    let folder = try Folder.open(path: cli.folder.path("tree/Caches.d"))
-    let caches = try Folder.open(path: cli.folder.path("tree/Caches"))
-    try caches.createHardLink("link", to: "link", in: folder)
+    let directory = try Directory.open(path: cli.directory.path("tree/Caches.d"))
+    let caches = try Directory.open(path: cli.directory.path("tree/Caches"))
+    try caches.createHardLink("link", to: "link", in: directory)
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(
       "backup --layout folder --root tree --repo repo --policy nested.yaml --quiet")
@@ -46,7 +46,7 @@ import Testing
     ] {
       let line = "restore latest:folders/tree --class \(name) --to \(name) --repo repo"
       _ = try cli.succeed(line)
-      let back = try OddTree.listing(cli.folder, ByteString(name)).keys
+      let back = try OddTree.listing(cli.directory, ByteString(name)).keys
       let files = back.filter { ["a", "b", "link"].contains($0.lastComponent) }.sorted()
       #expect(files.map { "\($0)" } == wanted)
     }

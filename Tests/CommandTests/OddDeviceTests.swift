@@ -46,8 +46,8 @@ import Testing
   }
 
   private static func write(_ bytes: [UInt8], to path: ByteString) throws {
-    let folder = try Folder.open(path: path.folderPath)
-    let file = try folder.openOrCreate(path.lastComponent ?? "")
+    let directory = try Directory.open(path: path.directoryPath)
+    let file = try directory.openOrCreate(path.lastComponent ?? "")
     try file.truncate(to: 0)
     try file.write(bytes)
   }
@@ -89,8 +89,8 @@ import Testing
   @Test func anInfoPlistOfAHundredMegabytesIsNotRead() throws {
     let sample = try Sample()
     let path = try sample.infoPlist()
-    let folder = try Folder.open(path: path.folderPath)
-    try folder.openOrCreate("Info.plist").truncate(to: 100 << 20)
+    let directory = try Directory.open(path: path.directoryPath)
+    try directory.openOrCreate("Info.plist").truncate(to: 100 << 20)
     let found = try sample.findings().filter { $0.path.hasSuffix("Notebook.app/Info.plist") }
     #expect(found.map(\.code) == ["unusable-file"])
     #expect(found.first?.reason.contains("104857600") == true)

@@ -7,9 +7,9 @@ import Testing
 enum OddTree {
   /// Makes the tree: names of all sorts, modes, times, links, holes, attributes, ACLs, special files,
   /// foreign owners and a deep path.
-  static func make(in folder: TemporaryFolder, at path: ByteString) throws {
+  static func make(in directory: TemporaryDirectory, at path: ByteString) throws {
     func write(_ bytes: [UInt8], _ name: ByteString) throws {
-      try folder.write(bytes, at: path.appending(name))
+      try directory.write(bytes, at: path.appending(name))
     }
     try write([], "empty")
     try write(Array("text".utf8), "a\nnewline")
@@ -21,15 +21,15 @@ enum OddTree {
     try write(Array(repeating: 9, count: 600_000), "large")
     try write(Seeded(1).randomBytes(9_000_000), "media/large.bin")
     try write(Array("in".utf8), "folder/inner/file")
-    let root = try Folder.open(path: folder.path(path))
-    try root.createFolder("nothing in it", permissions: 0o1751)
+    let root = try Directory.open(path: directory.path(path))
+    try root.createDirectory("nothing in it", permissions: 0o1751)
     try makeLinks(root)
     try makeHole(root)
     try makeDeep(root)
     try setMetadata(root)
   }
 
-  private static func makeLinks(_ root: borrowing Folder) throws {
+  private static func makeLinks(_ root: borrowing Directory) throws {
     try root.createLink("link", to: "folder/inner/file")
     try root.createLink("dangling", to: "/no/where")
     try root.createHardLink("twin", to: "large", in: root)
@@ -38,7 +38,7 @@ enum OddTree {
     try root.createSpecial("socket", kind: .socket, permissions: 0o755)
   }
 
-  private static func makeHole(_ root: borrowing Folder) throws {
+  private static func makeHole(_ root: borrowing Directory) throws {
     let file = try root.create("sparse")
     try file.write(Array("begin".utf8))
     try file.seek(to: 8 << 20)
@@ -46,13 +46,13 @@ enum OddTree {
     try file.truncate(to: 24 << 20)
   }
 
-  private static func makeDeep(_ root: borrowing Folder) throws {
-    var folder = try root.duplicate()
-    for level in 0..<300 { folder = try folder.makeFolder(ByteString("level-\(level)")) }
-    try folder.create("bottom").write([1, 2, 3])
+  private static func makeDeep(_ root: borrowing Directory) throws {
+    var directory = try root.duplicate()
+    for level in 0..<300 { directory = try directory.makeDirectory(ByteString("level-\(level)")) }
+    try directory.create("bottom").write([1, 2, 3])
   }
 
-  private static func setMetadata(_ root: borrowing Folder) throws {
+  private static func setMetadata(_ root: borrowing Directory) throws {
     try root.attributes(of: "large").set("user.note", to: Array("small".utf8))
     try root.attributes(of: "folder").set("user.big", to: Array(repeating: 65, count: 3000))
     try root.setPermissions(0o4755, of: "empty")
@@ -80,8 +80,8 @@ enum OddTree {
 
   /// What there is to know of each entry of a tree, by path.
   static func listing(
-    _ folder: TemporaryFolder, _ path: ByteString
-  ) throws -> [ByteString: TreeRecord] { try TreeRecord.all(in: folder, path) }
+    _ directory: TemporaryDirectory, _ path: ByteString
+  ) throws -> [ByteString: TreeRecord] { try TreeRecord.all(in: directory, path) }
 }
 
 extension Seeded {

@@ -30,7 +30,7 @@ import Testing
   @Test func theyAreListedWithThoseOfTheUser() throws {
     let cli = try CommandLine()
     #expect(try cli.jsonLines("policy list --json").map { $0["policy"] as? String } == Self.names)
-    try cli.folder.write(
+    try cli.directory.write(
       "overlay: all\nschema: 1\nrules:\n  - {id: a, match: '**/x', restore: skip}\n",
       at: "home/.config/sandboxctl/policies/site.yaml")
     let listed = try cli.jsonLines("policy list --json")
@@ -49,7 +49,7 @@ import Testing
     _ = try cli.succeed("sample device")
     let path = "apps/org.example.darkroom/data/Documents/Originals/IMG_0001.DNG"
     #expect(!(try cli.succeed("explain --root device \(path)").contains("despite")))
-    try cli.folder.write(
+    try cli.directory.write(
       "overlay: [coresimulator]\nschema: 1\nrules:\n"
         + "  - {id: originals, match: Documents/Originals/**, backup: always}\n", at: "site.yaml")
     let explained = try cli.succeed("explain --root device --policy site.yaml \(path)")
@@ -67,7 +67,7 @@ import Testing
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     #expect(try cli.succeed("apps --root device").contains("group.com.example.podcast (guessed)"))
-    try cli.folder.write(
+    try cli.directory.write(
       "overlay: all\nschema: 1\ngroups:\n"
         + "  group.com.example.podcast: {members: [com.example.podcast, org.example.reader]}\n",
       at: "groups.yaml")
@@ -80,7 +80,7 @@ import Testing
     let groups = podcast["groups"] as? [[String: Any]] ?? []
     #expect(groups.map { $0["source"] as? String } == ["policy"])
     #expect(groups.map { $0["known"] as? Bool } == [true])
-    try cli.folder.write("overlay: all\nschema: 1\ngrups: {}\n", at: "wrong.yaml")
+    try cli.directory.write("overlay: all\nschema: 1\ngrups: {}\n", at: "wrong.yaml")
     #expect(try cli.run("apps --root device --policy wrong.yaml").code == 1)
   }
 }

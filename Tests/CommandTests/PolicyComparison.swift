@@ -19,9 +19,9 @@ enum PolicyComparison {
     #expect(tree.stored.count > 5, sourceLocation: sourceLocation)
     #expect(tree.stored.count < entries.count, sourceLocation: sourceLocation)
     let expected = ByteString("expected of \(back)")
-    try tree.make(at: cli.folder.path(expected))
-    try TreeComparison.expectSame(
-      cli.folder, expected, ByteString(back), sourceLocation: sourceLocation)
+    try tree.make(at: cli.directory.path(expected))
+    try ChangeDetector.expectSame(
+      cli.directory, expected, ByteString(back), sourceLocation: sourceLocation)
   }
 
   /// Each entry of each container has its line.
@@ -35,7 +35,7 @@ enum PolicyComparison {
     var shared: [ByteString] = []
     for container in try cli.containers(of: device) {
       there.insert(container.path)
-      // Of a folder that holds the settings, or the bundles, of all apps one entry is the container's.
+      // Of a directory that holds the settings, or the bundles, of all apps one entry is the container's.
       if ["overrides", "Applications"].contains(container.realPath.lastComponent) {
         shared.append(container.path)
         continue
@@ -64,23 +64,23 @@ enum PolicyComparison {
   }
 }
 
-/// The paths below a folder.
+/// The paths below a directory.
 private struct TreePaths: WalkVisitor {
   private var paths: [ByteString] = []
 
   static func list(_ root: ByteString) throws -> [ByteString] {
     var lister = TreePaths()
-    var walk = Walk(try Folder.open(path: root))
+    var walk = Walk(try Directory.open(path: root))
     walk.run(&lister, state: ())
     return lister.paths
   }
 
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
     descent: inout WalkDescent<Void>
   ) {
     for (index, entry) in batch.entries.enumerated() {
-      paths.append(folder.relativePath.appending(batch.name(entry)))
+      paths.append(directory.relativePath.appending(batch.name(entry)))
       if entry.status.kind == .directory { descent.enter(index, with: ()) }
     }
   }

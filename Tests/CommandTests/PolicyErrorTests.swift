@@ -19,7 +19,7 @@ import Testing
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
     _ = try cli.succeed("init repo --plain")
-    try cli.folder.write(Self.wrong, at: "site.yaml")
+    try cli.directory.write(Self.wrong, at: "site.yaml")
     var transcript = Transcript(cli)
     for line in [
       "backup --root device --repo repo --policy site.yaml",
@@ -38,7 +38,7 @@ import Testing
   @Test func anInvalidPolicyOfTheUsersOwnStopsEverythingToo() throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    try cli.folder.write(Self.wrong, at: "home/.config/sandboxctl/policies/site.yaml")
+    try cli.directory.write(Self.wrong, at: "home/.config/sandboxctl/policies/site.yaml")
     let outcome = try cli.run("classify --root device")
     #expect(outcome.code == 1)
     #expect(outcome.output.isEmpty)
@@ -47,11 +47,11 @@ import Testing
 
   @Test func lintNamesEachMistakeByLineAndColumn() throws {
     let cli = try CommandLine()
-    try cli.folder.write(Self.wrong, at: "site.yaml")
-    try cli.folder.write("rules: [\n", at: "broken.yaml")
-    try cli.folder.write([0xff, 0xfe, 0x00], at: "binary.yaml")
-    try cli.folder.write("", at: "empty.yaml")
-    try cli.folder.write(
+    try cli.directory.write(Self.wrong, at: "site.yaml")
+    try cli.directory.write("rules: [\n", at: "broken.yaml")
+    try cli.directory.write([0xff, 0xfe, 0x00], at: "binary.yaml")
+    try cli.directory.write("", at: "empty.yaml")
+    try cli.directory.write(
       "overlay: all\nschema: 1\nrules:\n  - {id: one, match: tmp/**, class: cache}\n",
       at: "good.yaml")
     var transcript = Transcript(cli)
@@ -70,7 +70,7 @@ import Testing
 
   @Test func lintAnswersInJSON() throws {
     let cli = try CommandLine()
-    try cli.folder.write(Self.wrong, at: "site.yaml")
+    try cli.directory.write(Self.wrong, at: "site.yaml")
     let outcome = try cli.run("policy lint --json site.yaml")
     #expect(outcome.code == 5)
     #expect(outcome.errors.isEmpty)
@@ -82,7 +82,7 @@ import Testing
 
   @Test func anExampleThatFailsIsNamed() throws {
     let cli = try CommandLine()
-    try cli.folder.write(
+    try cli.directory.write(
       """
       overlay: all
       schema: 1
@@ -107,7 +107,8 @@ import Testing
       "# a comment as long as a line of a policy may well be, and longer still\n".utf8)
     let head = Array("overlay: all\nschema: 1\nrules: []\n".utf8)
     let count = 10_485_760 / line.count + 1
-    try cli.folder.write(head + Array(repeatElement(line, count: count).joined()), at: "big.yaml")
+    try cli.directory.write(
+      head + Array(repeatElement(line, count: count).joined()), at: "big.yaml")
     var transcript = Transcript(cli)
     try transcript.run("policy lint big.yaml", exits: 5)
     try transcript.run("classify --root device --policy big.yaml", exits: 1)

@@ -7,11 +7,11 @@ import Testing
 /// What is said of how far an operation is.
 @Suite struct ProgressTextTests {
   private static func state(
-    files: Int, bytes: UInt64, problems: Int = 0, inHand: ByteString = "apps/a/data/notes.db"
+    files: Int, bytes: UInt64, problems: Int = 0, active: ByteString = "apps/a/data/notes.db"
   ) -> ProgressState {
     ProgressState(
       filesToDo: 1200, bytesToDo: 100 << 20, filesDone: files, bytesDone: bytes,
-      problems: problems, inHand: inHand)
+      problems: problems, active: active)
   }
 
   @Test func allOfItIsSaid() {
@@ -27,8 +27,8 @@ import Testing
 
   @Test func workWithoutBytesIsToldByFiles() {
     var text = ProgressText()
-    text.take(ProgressState(filesToDo: 20, inHand: "packs/ab/cd"), at: 0)
-    text.take(ProgressState(filesToDo: 20, filesDone: 5, inHand: "packs/ab/cd"), at: 1)
+    text.take(ProgressState(filesToDo: 20, active: "packs/ab/cd"), at: 0)
+    text.take(ProgressState(filesToDo: 20, filesDone: 5, active: "packs/ab/cd"), at: 1)
     #expect(text.line == "5 of 20 files, 3.0 s left: packs/ab/cd")
   }
 
@@ -36,7 +36,7 @@ import Testing
     var text = ProgressText()
     text.take(ProgressState(filesDone: 1, noun: "blob"), at: 0)
     #expect(text.line == "1 blob")
-    text.take(ProgressState(filesDone: 2001, bytesDone: 10 << 20, inHand: "a"), at: 1)
+    text.take(ProgressState(filesDone: 2001, bytesDone: 10 << 20, active: "a"), at: 1)
     #expect(text.line == "10.0 MiB, 2,001 files, 10.0 MiB/s: a")
     text.take(ProgressState(bytesToDo: 20 << 20, bytesDone: 20 << 20), at: 2)
     #expect(text.counts.hasPrefix("20.0 MiB of 20.0 MiB, 0 of 0 files"))
@@ -64,9 +64,9 @@ import Testing
 
   @Test func theLineFitsTheTerminal() {
     var text = ProgressText()
-    text.take(Self.state(files: 0, bytes: 0, inHand: ""), at: 0)
+    text.take(Self.state(files: 0, bytes: 0, active: ""), at: 0)
     let path: ByteString = "folders/Bilder/Füße/日本語 und so weiter/bild\nmit Umbruch.jpeg"
-    text.take(Self.state(files: 5, bytes: 5 << 20, problems: 3, inHand: path), at: 1)
+    text.take(Self.state(files: 5, bytes: 5 << 20, problems: 3, active: path), at: 1)
     for columns in 1...200 {
       let line = text.line(columns: columns)
       #expect(ProgressText.width(line) <= columns, "\(columns): \(line)")

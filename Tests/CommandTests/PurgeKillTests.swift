@@ -25,12 +25,12 @@ import Testing
       if !left.contains("n.sqlite"), left.contains("n.sqlite-wal") { afterDatabase += 1 }
       let unit = try Self.names(cli, "Library/Caches/w/fsCachedData")
       #expect(unit.isEmpty || unit.count == 3, "step \(number): \(unit)")
-      #expect(try TreeRecord.all(in: cli.folder, Self.data.appending("Documents")) == documents)
+      #expect(try TreeRecord.all(in: cli.directory, Self.data.appending("Documents")) == documents)
     }
     #expect(kills >= 6)
     #expect(afterDatabase > 0, "the step in question was among them")
     _ = try cli.succeed("purge --layout coresimulator --root device --level critical --yes --quiet")
-    // A folder that the killed run had emptied is no longer one that a purge has emptied.
+    // A directory that the killed run had emptied is no longer one that a purge has emptied.
     #expect(try Self.names(cli, "Library/Caches").allSatisfy { $0 == "w" })
     #expect(try Self.names(cli, "Library/Caches/w").isEmpty)
     // Nothing waits aside but a unit that had been moved there, and was made anew in its place since: it is
@@ -44,24 +44,25 @@ import Testing
   /// What a kill between a database and its log leaves does no harm to the database that the app
   /// makes anew (docs/purge.md, "Databases").
   @Test func aLogWithoutItsDatabaseIsThrownAway() throws {
-    let folder = try TemporaryFolder("purge")
+    let directory = try TemporaryDirectory("purge")
     let sql =
       "pragma journal_mode=wal; pragma wal_autocheckpoint=0; create table t(a);"
       + "insert into t values ('old'); .shell cp n.sqlite-wal kept"
     _ = try Program.run(
-      "sqlite3", ["n.sqlite"], in: folder.url, input: Array(sql.replacing("; ", with: ";\n").utf8))
-    #expect(try folder.read("kept").count > 32)
+      "sqlite3", ["n.sqlite"], in: directory.url,
+      input: Array(sql.replacing("; ", with: ";\n").utf8))
+    #expect(try directory.read("kept").count > 32)
     for name: ByteString in ["n.sqlite", "n.sqlite-wal", "n.sqlite-shm"] {
-      try? folder.folder.remove(name)
+      try? directory.directory.remove(name)
     }
-    try folder.folder.rename("kept", to: "n.sqlite-wal", in: folder.folder)
+    try directory.directory.rename("kept", to: "n.sqlite-wal", in: directory.directory)
     let made = try Program.run(
       "sqlite3",
       [
         "n.sqlite",
         "create table u(b); insert into u values ('new'); pragma integrity_check;"
           + "select count(*) from sqlite_master; select b from u;",
-      ], in: folder.url)
+      ], in: directory.url)
     #expect(made.output == "ok\n1\nnew\n", "\(made.errors)")
   }
 
@@ -70,20 +71,20 @@ import Testing
 
   /// Fills the device anew; gives what Documents holds.
   private static func fill(_ cli: CommandLine) throws -> [ByteString: TreeRecord] {
-    if (try? cli.folder.folder.statusIfPresent("device")) ?? nil == nil {
-      try cli.folder.write("thesis", at: data.appending("Documents/thesis"))
+    if (try? cli.directory.directory.statusIfPresent("device")) ?? nil == nil {
+      try cli.directory.write("thesis", at: data.appending("Documents/thesis"))
     }
     for path: ByteString in [
       "Library/Caches/n.sqlite", "Library/Caches/n.sqlite-wal", "Library/Caches/n.sqlite-shm",
       "Library/Caches/file", "Library/Caches/w/fsCachedData/1", "Library/Caches/w/fsCachedData/2",
       "Library/Caches/w/fsCachedData/3", "tmp/x",
-    ] { try cli.folder.write([UInt8](repeating: 1, count: 5000), at: data.appending(path)) }
-    return try TreeRecord.all(in: cli.folder, data.appending("Documents"))
+    ] { try cli.directory.write([UInt8](repeating: 1, count: 5000), at: data.appending(path)) }
+    return try TreeRecord.all(in: cli.directory, data.appending("Documents"))
   }
 
   private static func names(_ cli: CommandLine, _ path: ByteString) throws -> [ByteString] {
     do {
-      return try Folder.open(path: cli.folder.path(data).appending(path)).names()
+      return try Directory.open(path: cli.directory.path(data).appending(path)).names()
     } catch {
       if error.isMissing { return [] }
       throw error

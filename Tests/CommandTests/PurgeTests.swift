@@ -13,7 +13,7 @@ import Testing
 
   @Test func aDryRunShowsWhatGoesAndChangesNothing() throws {
     let cli = try device()
-    let before = try TreeRecord.all(in: cli.folder, "device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
     let lines = try cli.jsonLines("purge --root device --level critical --dry-run --json")
     let candidates = lines.filter { $0["event"] as? String == "candidate" }
     #expect(candidates.count > 10)
@@ -25,7 +25,7 @@ import Testing
     let again = try cli.jsonLines("purge --root device --level critical --dry-run --json")
     #expect(
       again.compactMap { $0["path"] as? String } == lines.compactMap { $0["path"] as? String })
-    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
     let text = try cli.succeed("purge --root device --level critical --dry-run")
     #expect(text.contains("order 0"))
     #expect(text.contains("would free"))
@@ -34,11 +34,11 @@ import Testing
 
   @Test func cachesGoAndDocumentsStay() throws {
     let cli = try device()
-    let before = try TreeRecord.all(in: cli.folder, "device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
     let report = try cli.json("purge --root device --level critical --yes --json")
     let freed = try #require(report["freed"] as? Int)
     #expect(freed > 100_000)
-    let after = try TreeRecord.all(in: cli.folder, "device")
+    let after = try TreeRecord.all(in: cli.directory, "device")
     let isCache = { (path: ByteString) in
       ["/Library/Caches/", "/tmp/"].contains { path.description.contains($0) }
     }
@@ -50,8 +50,8 @@ import Testing
       (now.firstName, then.firstName) = (nil, nil)
       #expect(now == then, "\(path)")
     }
-    let folders = after.filter { $0.value.kind == .directory }.keys.map(\.description)
-    #expect(folders.count { $0.hasSuffix("/Library/Caches") } >= 3)
+    let directories = after.filter { $0.value.kind == .directory }.keys.map(\.description)
+    #expect(directories.count { $0.hasSuffix("/Library/Caches") } >= 3)
     #expect(try cli.succeed("purge --root device --query").contains("critical"))
     let second = try cli.json("purge --root device --level critical --yes --json")
     #expect(second["freed"] as? Int == 0)
@@ -59,37 +59,37 @@ import Testing
 
   @Test func withoutATerminalItHasToBeAgreedTo() throws {
     let cli = try device()
-    let before = try TreeRecord.all(in: cli.folder, "device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
     let outcome = try cli.run("purge --root device --level critical")
     #expect(outcome.code == 2)
     #expect(outcome.errors.contains("'--yes'"))
-    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
   }
 
   /// Without a figure and without pressure nothing would go: what each level gives is told, to anybody.
   @Test func withoutPressureNobodyNeedsToAgree() throws {
     let cli = try device()
-    let before = try TreeRecord.all(in: cli.folder, "device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
     let outcome = try cli.run("purge --root device")
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
     // The head of the table tells the free space, which changes meanwhile.
     let query = try cli.succeed("purge --root device --query").split(separator: "\n").dropFirst()
     #expect(outcome.output.split(separator: "\n").dropFirst() == query)
     #expect(query.contains { $0.contains("critical") })
-    #expect(try TreeRecord.all(in: cli.folder, "device") == before)
+    #expect(try TreeRecord.all(in: cli.directory, "device") == before)
   }
 
   @Test func onATerminalItAsks() throws {
     let cli = try device()
-    let before = try TreeRecord.all(in: cli.folder, "device")
+    let before = try TreeRecord.all(in: cli.directory, "device")
     let words = "\(CommandLine.program) purge --root device --level critical"
     for (answer, isGone) in [("n\n", false), ("\n", false), ("y\n", true)] {
       let outcome = try Program.run(
         "script", ["-qec", words, "/dev/null"], environment: cli.environment,
-        cleanEnvironment: true, in: cli.folder.url, input: Array(answer.utf8))
+        cleanEnvironment: true, in: cli.directory.url, input: Array(answer.utf8))
       #expect(outcome.code == 0, "\(outcome.output)")
       #expect(outcome.output.contains("Delete this? [y/N]"))
-      #expect((try TreeRecord.all(in: cli.folder, "device") == before) == !isGone)
+      #expect((try TreeRecord.all(in: cli.directory, "device") == before) == !isGone)
     }
   }
 
@@ -120,8 +120,8 @@ import Testing
     let goes = try explain("reader/tmp/CFNetworkDownload_d4E5f6.tmp")
     #expect(goes.contains(#/purge: candidate \d+, .*, order 0, /#), "\(goes)")
     #expect(goes.contains("it goes at critical") && goes.contains("decided by "), "\(goes)")
-    let folder = try explain("notebook/Library/Caches")
-    #expect(folder.contains("no candidate: a folder goes only when a purge has emptied it"))
+    let directory = try explain("notebook/Library/Caches")
+    #expect(directory.contains("no candidate: a directory goes only when a purge has emptied it"))
     let kept = try explain("notebook/Documents/Notes/Groceries.md")
     #expect(kept.contains("no candidate: the policy never lets it go"), "\(kept)")
   }
@@ -142,10 +142,10 @@ import Testing
     let cached = try #require(
       all.compactMap { $0["path"] as? String }.first { $0.contains("org.example.reader/data") })
     let inner = cached.split(separator: "/").dropFirst(3).joined(separator: "/")
-    let found = try TreeRecord.all(in: cli.folder, "device").keys.first {
+    let found = try TreeRecord.all(in: cli.directory, "device").keys.first {
       "\($0)".hasSuffix(inner)
     }
-    let file = cli.folder.path("device").appending(try #require(found))
+    let file = cli.directory.path("device").appending(try #require(found))
     let reader = try Program.start("sleep", ["3600"], standardInput: file)
     defer { reader.end() }
     let now = try cli.jsonLines(words)
@@ -157,7 +157,7 @@ import Testing
   /// A container's path says nothing of what is full: the volume does.
   @Test func aVolumeIsNamedByWhereItIsMounted() throws {
     let cli = try device()
-    let place = try Program.run("stat", ["-c", "%m", "device"], in: cli.folder.url).output
+    let place = try Program.run("stat", ["-c", "%m", "device"], in: cli.directory.url).output
       .dropLast()
     for line in ["--query", "--level critical --dry-run"] {
       let text = try cli.succeed("purge --root device \(line)")
@@ -174,10 +174,10 @@ import Testing
   @Test func eachOfTwoVolumesIsNamedByItsOwn() throws {
     guard try Mount.isPermitted() else { return }
     let cli = try device()
-    let mount = try Mount(on: cli.folder.folder, at: cli.folder.path, "volume")
+    let mount = try Mount(on: cli.directory.directory, at: cli.directory.path, "volume")
     defer { withExtendedLifetime(mount) {} }
-    _ = try Program.run("cp", ["-a", "device", "volume/device"], in: cli.folder.url)
+    _ = try Program.run("cp", ["-a", "device", "volume/device"], in: cli.directory.url)
     let text = try cli.succeed("purge --root volume/device --query")
-    #expect(text.hasPrefix("\(cli.folder.string)/volume: "), "\(text)")
+    #expect(text.hasPrefix("\(cli.directory.string)/volume: "), "\(text)")
   }
 }

@@ -10,7 +10,7 @@ import Testing
   init() throws {
     cli = try CommandLine(inMemory: true)
     // Every volume is short of space.
-    try cli.folder.write(
+    try cli.directory.write(
       """
       overlay: all
       schema: 1
@@ -25,7 +25,7 @@ import Testing
     "device/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
 
   private func put(_ path: String, _ bytes: Int = 5000) throws {
-    try cli.folder.write(
+    try cli.directory.write(
       [UInt8](repeating: 1, count: bytes), at: ByteString(Self.data + "/" + path))
   }
 
@@ -60,7 +60,7 @@ import Testing
   @Test func itOutlivesADeviceThatComesAndGoes() throws {
     try put("Documents/thesis")
     try put("Library/Caches/one")
-    let documents = try TreeRecord.all(in: cli.folder, ByteString(Self.data + "/Documents"))
+    let documents = try TreeRecord.all(in: cli.directory, ByteString(Self.data + "/Documents"))
     let outcome = try watched(
       """
       await out 'freed [1-9]' 1
@@ -74,7 +74,7 @@ import Testing
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
     #expect(try !isThere("Library/Caches/one") && !isThere("Library/Caches/two"))
     #expect(
-      try TreeRecord.all(in: cli.folder, ByteString(Self.data + "/Documents")) == documents)
+      try TreeRecord.all(in: cli.directory, ByteString(Self.data + "/Documents")) == documents)
     let lines = try cli.text("out").split(separator: "\n")
     let form = /20\d\d-\d\d-\d\dT\d\d:\d\d:\d\dZ \S+: freed .* in \d+ files?, .* free, .* missing/
     #expect(lines.allSatisfy { $0.wholeMatch(of: form) != nil }, "\(lines)")
@@ -95,7 +95,7 @@ import Testing
     let first = try CommandLine.object(try #require(lines.first))
     #expect(try #require(first["freed"] as? Int) >= 4096)
     #expect(first["time"] is String)
-    var rig = try SchemaRig(isEmpty: true)
+    var rig = try SchemaFixture(isEmpty: true)
     rig.add("purge", "purge --watch --json", try cli.text("out"))
     #expect(try rig.validate() == [])
   }
@@ -193,8 +193,8 @@ import Testing
 }
 
 extension CommandLine {
-  /// A text file in the folder.
+  /// A text file in the directory.
   fileprivate func text(_ name: ByteString) throws -> String {
-    String(decoding: try folder.read(name), as: UTF8.self)
+    String(decoding: try directory.read(name), as: UTF8.self)
   }
 }

@@ -10,8 +10,8 @@ import Testing
 
   init() throws {
     cli = try CommandLine()
-    try cli.folder.write("kept", at: Self.tree.appending(Self.file))
-    try cli.folder.write("more", at: Self.tree.appending("plain"))
+    try cli.directory.write("kept", at: Self.tree.appending(Self.file))
+    try cli.directory.write("more", at: Self.tree.appending("plain"))
   }
 
   /// Runs a line of bash, in which `$'\xff'` is a byte.
@@ -20,7 +20,7 @@ import Testing
     let script = "\(CommandLine.program) \(line)"
     let outcome = try Program.run(
       "/bin/bash", ["--norc", "-c", script], environment: cli.environment, cleanEnvironment: true,
-      in: cli.folder.url)
+      in: cli.directory.url)
     #expect(outcome.code == code, "\(line): \(outcome.output)\(outcome.errors)")
     for said in [outcome.standardOutput, outcome.standardError] where !line.hasPrefix("dump") {
       let text = String(validating: said, as: UTF8.self)
@@ -44,7 +44,7 @@ import Testing
     try run("restore latest:folders/$'tree\\xff' --to $'out\\xff' --repo $'repo\\xff'")
     let out = ByteString("out".utf8 + [0xff])
     #expect(try cli.names(in: out) == [Self.file, "plain"])
-    #expect(try cli.folder.read(out.appending(Self.file)) == Array("kept".utf8))
+    #expect(try cli.directory.read(out.appending(Self.file)) == Array("kept".utf8))
     try run("restore $PWD/$'tree\\xff/file\\xfe' --to=$'one\\xff' --repo=$'repo\\xff'")
     #expect(try isThere("one".utf8 + [0xff]))
     #expect(
@@ -86,7 +86,7 @@ import Testing
     let rules = try run("explain \(device) --exclude $'*\\xfe' folders/$'tree\\xff/file\\xfe'")
       .output
     #expect(rules.contains("backup never"), "\(rules)")
-    try cli.folder.write("policy: [", at: ByteString("p".utf8 + [0xff] + ".yaml".utf8))
+    try cli.directory.write("policy: [", at: ByteString("p".utf8 + [0xff] + ".yaml".utf8))
     let lint = try run("policy lint $'p\\xff.yaml'", exits: 5)
     #expect(lint.output.contains(#"p\xff.yaml:"#), "\(lint.output)")
     let wrong = try run("classify \(device) --exclude $'[\\xfe'", exits: 2)
@@ -102,7 +102,7 @@ import Testing
     try run("policy list > none; SANDBOXCTL_REPOSITORY=$'repo\\xff' \(backup)")
     #expect(try run("snapshots --json --repo $'repo\\xff'").output.contains("tree"))
     let home = ByteString("home".utf8 + [0xff])
-    try cli.folder.write("repo: ~/own\n", at: home.appending(".config/sandboxctl/config.yaml"))
+    try cli.directory.write("repo: ~/own\n", at: home.appending(".config/sandboxctl/config.yaml"))
     try run("init $'home\\xff/own' --plain")
     try run("policy list > none; HOME=$PWD/$'home\\xff' \(backup)")
     #expect(try run("snapshots --json --repo $'home\\xff/own'").output.contains("tree"))

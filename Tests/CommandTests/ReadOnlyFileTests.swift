@@ -2,33 +2,33 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Files and folders that their owner may not write to come back with all that they had.
+/// Files and directories that their owner may not write to come back with all that they had.
 @Suite(.enabled(if: Host.userID == 0)) struct ReadOnlyFileTests {
-  /// A file of one blob, one of several, and a folder, each with a `user.*` attribute, restored by a
+  /// A file of one blob, one of several, and a directory, each with a `user.*` attribute, restored by a
   /// user without rights.
   @Test func attributesOfReadOnlyFilesComeBack() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("small", at: "tree/small")
-    try cli.folder.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
-    try cli.folder.write("below", at: "tree/folder/below")
-    let tree = try Folder.open(path: cli.folder.path("tree"))
+    try cli.directory.write("small", at: "tree/small")
+    try cli.directory.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
+    try cli.directory.write("below", at: "tree/folder/below")
+    let tree = try Directory.open(path: cli.directory.path("tree"))
     for name: ByteString in ["small", "large", "folder"] {
       try tree.attributes(of: name).set("user.note", to: Array("kept".utf8))
       try tree.setPermissions(name == "folder" ? 0o555 : 0o444, of: name)
     }
     defer { cli.open() }
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     #expect(try cli.runAsNobody("backup --layout folder --root tree --repo repo").code == 0)
     let line = "restore latest:folders/tree --to back --repo repo"
     let outcome = try cli.runAsNobody(line)
     #expect(outcome.code == 0, "\(outcome.errors)")
-    let back = try Folder.open(path: cli.folder.path("back"))
+    let back = try Directory.open(path: cli.directory.path("back"))
     for name: ByteString in ["small", "large", "folder"] {
       #expect(try back.attributes(of: name).value(of: "user.note") == Array("kept".utf8), "\(name)")
       #expect(try back.status(name).permissions == (name == "folder" ? 0o555 : 0o444), "\(name)")
     }
-    // A folder that is there gets the attribute that it lost, closed as it is.
+    // A directory that is there gets the attribute that it lost, closed as it is.
     try back.attributes(of: "folder").remove("user.note")
     #expect(try cli.runAsNobody("\(line) --overwrite if-changed").code == 0)
     #expect(try back.attributes(of: "folder").value(of: "user.note") == Array("kept".utf8))

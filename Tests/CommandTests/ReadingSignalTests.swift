@@ -10,11 +10,11 @@ import Testing
   init() throws {
     cli = try CommandLine(inMemory: true)
     var random = Seeded(9)
-    try cli.folder.write(random.bytes(3 << 20), at: "tree/large")
-    try cli.folder.write("a note", at: "tree/folder/note")
+    try cli.directory.write(random.bytes(3 << 20), at: "tree/large")
+    try cli.directory.write("a note", at: "tree/folder/note")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    try cli.folder.write("another note", at: "tree/folder/note")
+    try cli.directory.write("another note", at: "tree/folder/note")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
   }
 
@@ -112,7 +112,7 @@ import Testing
     let output = try terminal("dump latest:folders/tree/large --repo repo > dumped")
     #expect(SignalTests.drawn(output).contains { $0.contains("of 3.0 MiB, 0 of 1 file") })
     #expect(output.hasSuffix("\r\u{1B}[K"))
-    #expect(try cli.folder.read("dumped") == cli.folder.read("tree/large"))
+    #expect(try cli.directory.read("dumped") == cli.directory.read("tree/large"))
   }
 
   /// What reads the pipe may have the terminal, too; and a line would be among a file's bytes.

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized, .enabled(if: Shared.has(RealDevicePaths.material)))
 struct RealDeviceTests {
   /// Where the device keeps containers, and what kind they are.
-  private static let classes: [(folder: ByteString, kind: String)] = [
+  private static let classes: [(directory: ByteString, kind: String)] = [
     ("private/var/containers/Bundle/Application", "bundle"),
     ("private/var/mobile/Containers/Data/Application", "data"),
     ("private/var/mobile/Containers/Data/PluginKitPlugin", "extension"),
@@ -17,7 +17,7 @@ struct RealDeviceTests {
     let cli = try CommandLine(inMemory: true)
     let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
-    try RealDevicePaths.makeTree(of: paths, at: cli.folder.path("device"))
+    try RealDevicePaths.makeTree(of: paths, at: cli.directory.path("device"))
     try expectContainers(cli, paths)
     let entries = try cli.classification(of: "device")
     try expectClasses(cli, entries)
@@ -33,8 +33,8 @@ struct RealDeviceTests {
   private func expectContainers(_ cli: CommandLine, _ paths: [ByteString]) throws {
     var expected: [String: Set<ByteString>] = [:]
     for path in paths {
-      for (folder, kind) in Self.classes where path.isWithin(folder) {
-        expected[kind, default: []].insert(path.components[folder.components.count])
+      for (directory, kind) in Self.classes where path.isWithin(directory) {
+        expected[kind, default: []].insert(path.components[directory.components.count])
       }
     }
     let found = Dictionary(grouping: try cli.containers(of: "device")) {
@@ -60,7 +60,7 @@ struct RealDeviceTests {
     var unknown: [String: Int] = [:]
     for entry in entries where entry.dataClass == "unknown" && entry.type == "file" {
       var container = entry.path
-      while kinds[container] == nil, !container.isEmpty { container = container.folderPath }
+      while kinds[container] == nil, !container.isEmpty { container = container.directoryPath }
       let top = entry.path.components[container.components.count]
       unknown["\(kinds[container] ?? "no container"): \(top)", default: 0] += 1
     }

@@ -13,7 +13,7 @@ import Testing
     _ = try cli.succeed("sample device")
     let path = try place(of: Self.note, in: cli)
     _ = try Program.run("chmod", ["000", "\(path)"])
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     #expect(try cli.runAsNobody("init repo --plain").code == 0)
     let outcome = try cli.runAsNobody("backup --root device --repo repo")
     #expect(outcome.code == 3)
@@ -26,10 +26,10 @@ import Testing
   }
 
   @Test func aRestoreSaysWhereWhatIsInTheWayLies() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let path = try place(of: Self.note, in: rig.cli)
-    let folder = try Folder.open(path: path.folderPath)
-    try folder.remove("Recipes.md")
+    let directory = try Directory.open(path: path.directoryPath)
+    try directory.remove("Recipes.md")
     try rig.change(path.appending("mine"), to: "mine")
     let line = "restore latest --app notebook --in-place --no-snapshot --repo repo"
     let outcome = try rig.cli.run(line)
@@ -46,9 +46,9 @@ import Testing
     _ = try cli.succeed("sample device")
     let caches = try place(of: "apps/org.example.notebook/data/Library/Caches", in: cli)
     let stuck = caches.appending("stuck")
-    _ = try Folder.make(path: stuck)
-    try Folder.open(path: stuck).create("file").write([1])
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Directory.make(path: stuck)
+    try Directory.open(path: stuck).create("file").write([1])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     _ = try Program.run("chmod", ["555", "\(stuck)"])
     defer { _ = try? Program.run("chmod", ["755", "\(stuck)"]) }
     let outcome = try cli.runAsNobody("purge --root device --level critical --yes")

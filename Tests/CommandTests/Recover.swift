@@ -7,14 +7,14 @@ import Testing
 enum Recover {
   static let script = Shared.packageRoot.appendingPathComponent("Tools/recover.py").path
 
-  /// Runs it in a test's folder.
+  /// Runs it in a test's directory.
   static func run(
     _ cli: CommandLine, _ arguments: [String], under wrapper: [String] = [], script: String = script
   ) throws -> Program.Outcome {
     let words = wrapper + ["python3", "-B", script] + arguments
     return try Program.run(
       words[0], Array(words.dropFirst()), environment: cli.environment, cleanEnvironment: true,
-      in: cli.folder.url, timeout: 1800)
+      in: cli.directory.url, timeout: 1800)
   }
 
   /// Runs it with words that hold no spaces; it has to succeed and to complain of nothing.

@@ -8,8 +8,8 @@ import Testing
 @Suite struct RecoverTests {
   private static func makeOddRepository() throws -> CommandLine {
     let cli = try CommandLine()
-    try OddTree.make(in: cli.folder, at: "tree")
-    let root = try Folder.open(path: cli.folder.path("tree"))
+    try OddTree.make(in: cli.directory, at: "tree")
+    let root = try Directory.open(path: cli.directory.path("tree"))
     try root.attributes(of: "folder").set("system.posix_acl_default", to: defaultAccessList)
     if Host.userID == 0 {
       let device = DeviceFile.random
@@ -28,7 +28,7 @@ import Testing
     var number: UInt64 { rawValue }
   }
 
-  /// An ACL for what is made in a folder (acl(5)): the user 65534 reads.
+  /// An ACL for what is made in a directory (acl(5)): the user 65534 reads.
   private static let defaultAccessList: [UInt8] = [
     2, 0, 0, 0, 1, 0, 7, 0, 255, 255, 255, 255, 2, 0, 4, 0, 0xfe, 0xff, 0, 0, 4, 0, 5, 0, 255, 255,
     255, 255, 16, 0, 5, 0, 255, 255, 255, 255, 32, 0, 5, 0, 255, 255, 255, 255,
@@ -40,31 +40,31 @@ import Testing
     let cli = try CommandLine()
     _ = try cli.succeed("init repo --plain")
     let script = try Descriptor.open(path: ByteString(Recover.script)).readAll(limit: 1 << 20)
-    #expect(try cli.folder.read("repo/recover.py") == script)
-    let readme = String(decoding: try cli.folder.read("repo/README.txt"), as: UTF8.self)
+    #expect(try cli.directory.read("repo/recover.py") == script)
+    let readme = String(decoding: try cli.directory.read("repo/README.txt"), as: UTF8.self)
     #expect(readme.contains("python3 recover.py . restore latest --to"))
     let line = "is never run from a store that is not trusted"
     #expect(readme.split(separator: "\n").contains { $0.contains(line) })
-    let help = try Recover.run(cli, ["--help"], script: cli.folder.string + "/repo/recover.py")
+    let help = try Recover.run(cli, ["--help"], script: cli.directory.string + "/repo/recover.py")
     #expect(help.code == 0 && help.output.contains("--without-index"))
   }
 
   /// Without `repository.json` the rest comes back, and who looks for it is told how.
   @Test func aLostRepositoryFileCostsNothingElse() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("kept", at: "tree/folder/file")
+    try cli.directory.write("kept", at: "tree/folder/file")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    try cli.folder.folder.folder("repo").remove("repository.json")
+    try cli.directory.directory.directory("repo").remove("repository.json")
     let ours = try cli.run("snapshots --repo repo")
     #expect(ours.code == 10 && ours.errors.contains("python3 recover.py"), "\(ours.errors)")
     let restore = ["repo", "restore", "latest:folders/tree", "--to", "back"]
     let outcome = try Recover.run(cli, restore)
     #expect(outcome.code == 0 && outcome.errors.contains("is missing"), "\(outcome.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     let verified = try Recover.run(cli, ["repo", "verify", "--read-data"])
     #expect(verified.code != 0 && verified.output.contains("1 damages"), "\(verified.output)")
-    // A folder that is none is refused as before.
+    // A directory that is none is refused as before.
     let none = try Recover.run(cli, ["tree", "list"])
     #expect(none.code == 1 && none.errors.contains("there is no repository"), "\(none.errors)")
   }
@@ -73,16 +73,17 @@ import Testing
   @Test func theReadmesLinesPutPartsTogether() throws {
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(22)
-    let file = try cli.folder.folder.openOrCreate("sparse")
+    let file = try cli.directory.directory.openOrCreate("sparse")
     try file.write(random.bytes(700_000))
     try file.seek(to: 20 << 20)
     try file.write(random.bytes(9 << 20))
     try FileManager.default.createDirectory(
-      atPath: cli.folder.string + "/tree", withIntermediateDirectories: false)
-    try cli.folder.folder.rename("sparse", to: "sparse", in: cli.folder.folder.folder("tree"))
+      atPath: cli.directory.string + "/tree", withIntermediateDirectories: false)
+    try cli.directory.directory.rename(
+      "sparse", to: "sparse", in: cli.directory.directory.directory("tree"))
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    let readme = String(decoding: try cli.folder.read("repo/README.txt"), as: UTF8.self)
+    let readme = String(decoding: try cli.directory.read("repo/README.txt"), as: UTF8.self)
     let from = try #require(readme.range(of: "(cd .sandboxctl/parts")).lowerBound
     let until = try #require(readme.range(of: "rm -rf .sandboxctl/parts")).upperBound
     let script =
@@ -90,7 +91,7 @@ import Testing
       + "zstd -dc \"$p\" | tar -x; [ -d .sandboxctl/parts ] || continue; \(readme[from..<until]); "
       + "done; cmp folders/tree/sparse ../tree/sparse"
     let outcome = try Program.run(
-      "sh", ["-c", "cd '\(cli.folder.string)'; \(script)"])
+      "sh", ["-c", "cd '\(cli.directory.string)'; \(script)"])
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.output) \(outcome.errors)")
   }
 
@@ -98,27 +99,27 @@ import Testing
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo verify --read-data")
     try Recover.succeed(cli, "repo restore latest:folders/tree --to back")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
-    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
+    #expect(try OddTree.listing(cli.directory, "back") == OddTree.listing(cli.directory, "tree"))
     _ = try cli.succeed("restore latest:folders/tree --to ours --repo repo")
-    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "ours"))
-    let status = try Folder.open(path: cli.folder.path("back")).status()
-    let source = try Folder.open(path: cli.folder.path("tree")).status()
+    #expect(try OddTree.listing(cli.directory, "back") == OddTree.listing(cli.directory, "ours"))
+    let status = try Directory.open(path: cli.directory.path("back")).status()
+    let source = try Directory.open(path: cli.directory.path("tree")).status()
     #expect(status.modified == source.modified && status.permissions == source.permissions)
   }
 
   @Test func withoutTheIndexAllComesBackTheSame() throws {
     let cli = try Self.makeOddRepository()
     for name in try FileManager.default.contentsOfDirectory(
-      atPath: cli.folder.string + "/repo/index")
+      atPath: cli.directory.string + "/repo/index")
     {
-      try cli.folder.write("not an index", at: ByteString("repo/index/\(name)"))
+      try cli.directory.write("not an index", at: ByteString("repo/index/\(name)"))
     }
     let refused = try Recover.run(cli, ["repo", "restore", "latest", "--to", "refused"])
     #expect(refused.code == 13 && refused.errors.contains("damaged: index "))
     try Recover.succeed(cli, "--without-index repo verify --read-data")
     try Recover.succeed(cli, "--without-index repo restore latest:folders/tree --to back")
-    #expect(try OddTree.listing(cli.folder, "back") == OddTree.listing(cli.folder, "tree"))
+    #expect(try OddTree.listing(cli.directory, "back") == OddTree.listing(cli.directory, "tree"))
   }
 
   @Test func theSampleDeviceComesBackOnEachDay() throws {
@@ -135,7 +136,7 @@ import Testing
       try Recover.succeed(cli, "repo restore \(id.prefix(8)) --to theirs-\(number)")
       _ = try cli.succeed("restore \(id.prefix(8)) --to ours-\(number) --repo repo")
       let (ours, theirs) = (ByteString("ours-\(number)"), ByteString("theirs-\(number)"))
-      #expect(try OddTree.listing(cli.folder, theirs) == OddTree.listing(cli.folder, ours))
+      #expect(try OddTree.listing(cli.directory, theirs) == OddTree.listing(cli.directory, ours))
     }
     try PolicyComparison.expectRestored(cli, device: "device", back: "theirs-1")
   }
@@ -143,11 +144,11 @@ import Testing
   @Test func onePathComesBack() throws {
     let cli = try Self.makeOddRepository()
     try Recover.succeed(cli, "repo restore latest:folders/tree/media/large.bin --to one.bin")
-    #expect(try cli.folder.read("one.bin") == cli.folder.read("tree/media/large.bin"))
+    #expect(try cli.directory.read("one.bin") == cli.directory.read("tree/media/large.bin"))
     try Recover.succeed(cli, "repo restore latest:folders/tree/folder --to part")
-    #expect(try cli.folder.read("part/inner/file") == Array("in".utf8))
+    #expect(try cli.directory.read("part/inner/file") == Array("in".utf8))
     try Recover.succeed(cli, "repo restore latest:folders/tree/link --to alone")
-    let link = try Folder.open(path: cli.folder.path).target(of: "alone")
+    let link = try Directory.open(path: cli.directory.path).target(of: "alone")
     #expect(link == "folder/inner/file")
   }
 
@@ -155,7 +156,7 @@ import Testing
     let cli = try Self.makeOddRepository()
     let output = try Recover.run(cli, ["repo", "ls", "-0", "latest:folders/tree"]).standardOutput
     let paths = output.split(separator: 0).map { ByteString(Array($0)) }
-    let expected = try OddTree.listing(cli.folder, "tree").keys
+    let expected = try OddTree.listing(cli.directory, "tree").keys
       .map { ByteString("folders/tree").appending($0) }
     #expect(Set(paths) == Set(expected) && paths.count == expected.count)
     let text = try Recover.succeed(cli, "repo ls latest:folders/tree")
@@ -171,17 +172,17 @@ import Testing
     let cli = try Self.makeOddRepository()
     let nobody = "--reuid=65534 --regid=65534 --clear-groups".split(separator: " ").map(String.init)
     guard Host.userID == 0 else { return }
-    _ = try Program.run("chown", ["-R", "65534", "repo"], in: cli.folder.url)
-    _ = try cli.folder.folder.makeFolder("open", permissions: 0o777)
-    try cli.folder.folder.setPermissions(0o777, of: "open")
+    _ = try Program.run("chown", ["-R", "65534", "repo"], in: cli.directory.url)
+    _ = try cli.directory.directory.makeDirectory("open", permissions: 0o777)
+    try cli.directory.directory.setPermissions(0o777, of: "open")
     let outcome = try Recover.run(
       cli, ["repo", "restore", "latest:folders/tree", "--to", "open/back"],
       under: ["setpriv"] + nobody)
     #expect(outcome.code == 3)
     #expect(outcome.errors.contains("not restored: device: Operation not permitted"))
     #expect(outcome.errors.contains("only root can restore owners"))
-    let listing = try OddTree.listing(cli.folder, "open/back")
-    let source = try OddTree.listing(cli.folder, "tree")
+    let listing = try OddTree.listing(cli.directory, "open/back")
+    let source = try OddTree.listing(cli.directory, "tree")
     #expect(Set(source.keys).subtracting(listing.keys) == ["device"])
     #expect(listing["empty"]?.permissions == 0o755, "a set-user-id bit for another user is not set")
     #expect(listing["large"]?.attributes == source["large"]?.attributes)
@@ -192,7 +193,7 @@ import Testing
     let cli = try CommandLine()
     var random = Seeded(7)
     for name: ByteString in ["a-first", "b-second"] {
-      try cli.folder.write(random.bytes(3_000_000), at: ByteString("tree").appending(name))
+      try cli.directory.write(random.bytes(3_000_000), at: ByteString("tree").appending(name))
     }
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
@@ -208,7 +209,7 @@ import Testing
     let outcome = try Recover.run(cli, ["repo", "restore", "latest:folders/tree", "--to", "back"])
     #expect(outcome.code == 13 && outcome.errors.contains("damaged: a-first: "))
     #expect(try cli.names(in: "back") == ["b-second"])
-    #expect(try cli.folder.read("back/b-second") == cli.folder.read("tree/b-second"))
+    #expect(try cli.directory.read("back/b-second") == cli.directory.read("tree/b-second"))
     try FileManager.default.removeItem(atPath: pack)
     let without = try Recover.run(cli, ["repo", "verify"])
     #expect(without.code == 13 && without.errors.contains("\(id): an index names it"))
@@ -221,7 +222,7 @@ import Testing
     var random = Seeded(11)
     for number in 0..<300 {
       let text = (0..<600).map { _ in String(random.next() % 5000, radix: 26) }
-      try cli.folder.write(text.joined(separator: " "), at: ByteString("tree/\(number)"))
+      try cli.directory.write(text.joined(separator: " "), at: ByteString("tree/\(number)"))
     }
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
@@ -240,8 +241,8 @@ import Testing
   @Test func aHardLinkToALostFileSaysSo() throws {
     let cli = try CommandLine()
     var random = Seeded(7)
-    try cli.folder.write(random.bytes(100_000), at: "tree/a-first")
-    let tree = try cli.folder.folder.folder("tree")
+    try cli.directory.write(random.bytes(100_000), at: "tree/a-first")
+    let tree = try cli.directory.directory.directory("tree")
     try tree.createHardLink("b-second", to: "a-first", in: tree)
     _ = try cli.succeed("init repo --plain")
     try cli.succeedInOrder("backup --layout folder --root tree --repo repo")
@@ -258,14 +259,14 @@ import Testing
     ("repo ls beef", 1, "0 snapshots begin with beef"),
     ("repo ls yesterday", 1, "is no snapshot"),
     ("repo ls latest:no/such", 1, "there is no no"),
-    ("repo restore latest --to home", 1, "not an empty folder"),
+    ("repo restore latest --to home", 1, "not an empty directory"),
     ("repo restore latest --to repo/back", 1, "lies in the repository"),
     ("repo restore latest --to no/such/folder", 1, "No such file or directory"),
     ("--zstd no-zstd repo verify", 1, "there is no program no-zstd"),
     ("repo restore latest", 2, "--to"), ("repo", 2, "COMMAND"), ("repo burn", 2, "burn"),
   ]) func mistakesAreNamed(line: String, code: Int32, words: String) throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "home/x")
+    try cli.directory.write("x", at: "home/x")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root home --repo repo")
     let outcome = try Recover.run(cli, line.split(separator: " ").map(String.init))
@@ -282,16 +283,16 @@ import Testing
     forged.add(bytes, kind: 0)
     forged.addBareSnapshot(forged.addTree([ForgedEntry.file(Array("file".utf8), bytes)]))
     let cli = try CommandLine()
-    try forged.write(to: cli.folder.url.appendingPathComponent("repo"))
+    try forged.write(to: cli.directory.url.appendingPathComponent("repo"))
     // What a later version has not committed yet is no snapshot.
     let pending = "repo/pending/\(String(repeating: "0", count: 64)).json"
-    try cli.folder.write("of a later version", at: ByteString(pending))
+    try cli.directory.write("of a later version", at: ByteString(pending))
     try Recover.succeed(cli, "repo list")
     try Recover.succeed(cli, "repo verify --read-data")
     try Recover.succeed(cli, "repo restore latest --to theirs")
     _ = try cli.succeed("restore latest --to ours --repo repo")
     for back: ByteString in ["theirs/file", "ours/file"] {
-      #expect(try cli.folder.read(back) == bytes)
+      #expect(try cli.directory.read(back) == bytes)
     }
     for command in ["snapshots", "snapshots show latest", "ls latest", "stats", "snapshots --json"]
     {
@@ -300,7 +301,7 @@ import Testing
     }
     let refused = try cli.run("restore latest --in-place --repo repo")
     #expect(refused.code == 1 && refused.errors.contains("hint: '--to DIR'"), "\(refused.errors)")
-    try cli.folder.write("x", at: "tree/x")
+    try cli.directory.write("x", at: "tree/x")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     #expect(try cli.snapshots().count == 2)
   }

@@ -9,14 +9,14 @@ import Testing
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(21)
     for name in ["a", "b"] {
-      try cli.folder.write(random.bytes(20_000), at: ByteString("tree/" + name))
+      try cli.directory.write(random.bytes(20_000), at: ByteString("tree/" + name))
     }
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     #expect(
       try cli.succeed("repair index --repo repo") == "the index is whole: nothing to repair\n")
     let index = try #require(try cli.names(in: "repo/index").first)
-    try cli.flip(byte: 150, of: "\(cli.folder.string)/repo/index/\(index)")
+    try cli.flip(byte: 150, of: "\(cli.directory.string)/repo/index/\(index)")
     let check = try cli.run("check --repo repo")
     #expect(check.code == 13, "\(check.output)")
     #expect(
@@ -31,10 +31,10 @@ import Testing
         + (inPlace ? "" : "would remove 1 damaged index object\n"))
     #expect(answer["packs"] as? Int == 2 && answer["unreadable"] as? Int == 0)
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
-    try FileManager.default.removeItem(atPath: cli.folder.string + "/home/.cache")
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/home/.cache")
     let restore = try cli.run("restore latest:folders/tree --to back --repo repo --quiet")
     #expect(restore.code == 0 && restore.errors.isEmpty, "\(restore.errors)")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     // Nothing is stored again.
     let packs = try cli.packs()
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
@@ -44,11 +44,11 @@ import Testing
   /// A pack that nothing names and that cannot be read is named, and the exit status says so.
   @Test func aPackThatCannotBeReadIsNamed() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("text", at: "tree/file")
+    try cli.directory.write("text", at: "tree/file")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     for name in try cli.names(in: "repo/index") {
-      try FileManager.default.removeItem(atPath: "\(cli.folder.string)/repo/index/\(name)")
+      try FileManager.default.removeItem(atPath: "\(cli.directory.string)/repo/index/\(name)")
     }
     let file = try FileHandle(forUpdating: URL(fileURLWithPath: try cli.largestPack()))
     try file.truncate(atOffset: 40)
@@ -65,7 +65,7 @@ import Testing
     let cli = try CommandLine(inMemory: true)
     var random = Seeded(22)
     for number in 0..<12 {
-      try cli.folder.write(random.bytes(200_000), at: ByteString("tree/\(number)"))
+      try cli.directory.write(random.bytes(200_000), at: ByteString("tree/\(number)"))
     }
     _ = try cli.succeed("init repo --plain")
     let backup = "backup --layout folder --root tree --repo repo --quiet"
@@ -94,6 +94,6 @@ import Testing
     _ = try cli.succeed(backup)
     #expect(try cli.succeed("check --read-data --repo repo").hasSuffix("no damage found\n"))
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 }

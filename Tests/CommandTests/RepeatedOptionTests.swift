@@ -21,7 +21,7 @@ import Testing
 
   @Test func whatRepeatsAndFlagsMayComeAgain() throws {
     let cli = try CommandLine()
-    try cli.folder.write("x", at: "tree/x")
+    try cli.directory.write("x", at: "tree/x")
     _ = try cli.succeed("init repo --plain --plain")
     let line = "backup --layout folder --root tree --repo repo --tag a --tag b --quiet --quiet"
     #expect(try cli.succeed(line).isEmpty)

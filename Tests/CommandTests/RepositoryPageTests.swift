@@ -37,32 +37,32 @@ import Testing
     displays = try Self.displays()
     cli = try CommandLine()
     var random = Seeded(31)
-    try cli.folder.write("first", at: "tree/note")
-    try cli.folder.write(random.bytes(100), at: "tree/folder/a name")
-    try cli.folder.write(random.bytes(9_000_000), at: "tree/large")
-    let tree = try Folder.open(path: cli.folder.path("tree"))
+    try cli.directory.write("first", at: "tree/note")
+    try cli.directory.write(random.bytes(100), at: "tree/folder/a name")
+    try cli.directory.write(random.bytes(9_000_000), at: "tree/large")
+    let tree = try Directory.open(path: cli.directory.path("tree"))
     try tree.attributes(of: "note").set("user.long", to: random.bytes(600))
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    try cli.folder.write("second", at: "tree/note")
+    try cli.directory.write("second", at: "tree/note")
     let large = try tree.fileForWriting("large")
     try large.seek(to: 5_000_000)
     try large.write(random.bytes(10))
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    _ = try Folder.make(path: cli.folder.path("out"))
+    _ = try Directory.make(path: cli.directory.path("out"))
   }
 
-  /// Runs a display of the page as the page says: in the repository's folder.
+  /// Runs a display of the page as the page says: in the repository's directory.
   private func shell(_ name: String) throws -> Program.Outcome {
     let program = URL(fileURLWithPath: CommandLine.program).deletingLastPathComponent().path
     let environment = [
-      "OUT": cli.folder.string + "/out", "COPY": cli.folder.string + "/copy",
+      "OUT": cli.directory.string + "/out", "COPY": cli.directory.string + "/copy",
       "FILE": "folders/tree/large", "PATH": program + ":/usr/bin:/bin",
     ]
     return try Program.run(
       "sh", ["-eu", "-c", try #require(displays[name])],
       environment: cli.environment.merging(environment) { $1 }, cleanEnvironment: true,
-      in: cli.folder.url.appendingPathComponent("repo"))
+      in: cli.directory.url.appendingPathComponent("repo"))
   }
 
   private func succeed(_ name: String) throws -> String {
@@ -101,13 +101,13 @@ import Testing
   @Test func theFilesComeBack() throws {
     _ = try succeed("extract")
     for name: ByteString in ["note", "folder/a name", "large"] {
-      let back = try cli.folder.read(ByteString("out/folders/tree").appending(name))
-      #expect(back == (try cli.folder.read(ByteString("tree").appending(name))), "\(name)")
+      let back = try cli.directory.read(ByteString("out/folders/tree").appending(name))
+      #expect(back == (try cli.directory.read(ByteString("tree").appending(name))), "\(name)")
     }
     let told = try succeed("recover")
     #expect(told.contains("all data read: sound"), "\(told)")
-    #expect(try cli.folder.read("out/one") == cli.folder.read("tree/large"))
-    try TreeComparison.expectSame(cli.folder, "tree", "out/all/folders/tree")
+    #expect(try cli.directory.read("out/one") == cli.directory.read("tree/large"))
+    try ChangeDetector.expectSame(cli.directory, "tree", "out/all/folders/tree")
   }
 
   @Test func aCopyIsARepository() throws {
@@ -117,33 +117,33 @@ import Testing
     #expect(try cli.names(in: "copy/index").count == 1)
     for gone in ["README.txt", "recover.py"] { try remove("copy/\(gone)") }
     for empty in ["keys", "pins", "condemned", "leases"] {
-      try cli.folder.folder.folder("copy").removeTree(ByteString(empty))
+      try cli.directory.directory.directory("copy").removeTree(ByteString(empty))
     }
     _ = try cli.succeed("restore latest:folders/tree --to back --repo copy")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
     // A snapshot's file is that backup and nothing of the others.
     let ids = try cli.snapshots("copy")
     try remove("copy/snapshots/\(ids[1]).json")
     _ = try cli.succeed("restore latest:folders/tree/note --to note --repo copy")
-    #expect(try cli.folder.read("note") == Array("first".utf8))
+    #expect(try cli.directory.read("note") == Array("first".utf8))
   }
 
   @Test func repositoryJSONCanBeMadeAgain() throws {
-    let settings = try cli.folder.read("repo/repository.json")
-    try cli.folder.write("{", at: "repo/repository.json")
+    let settings = try cli.directory.read("repo/repository.json")
+    try cli.directory.write("{", at: "repo/repository.json")
     let refused = try cli.run("snapshots --repo repo")
     #expect(refused.code == 13 && refused.errors.contains("'repository.json'"))
     #expect(refused.errors.contains("sandboxctl-repository(5)"), "\(refused.errors)")
     let made = try shell("settings")
     #expect(made.code == 0, "\(made.errors)")
-    #expect(try cli.folder.read("repo/repository.json") == settings)
+    #expect(try cli.directory.read("repo/repository.json") == settings)
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   private func remove(_ path: String) throws {
-    try FileManager.default.removeItem(atPath: cli.folder.string + "/" + path)
+    try FileManager.default.removeItem(atPath: cli.directory.string + "/" + path)
   }
 }
 

@@ -5,18 +5,18 @@ import Testing
 
 /// Databases that come back beside files of another state of them.
 @Suite struct RestoreDatabaseTests {
-  /// A folder with a database and its log, backed up; then one of a later state.
+  /// A directory with a database and its log, backed up; then one of a later state.
   private func rig() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("SQLite format 3\u{0} old", at: "tree/notes.db")
-    try cli.folder.write("log of old", at: "tree/notes.db-wal")
-    try cli.folder.write("SQLite format 3\u{0} plain", at: "tree/plain.db")
-    try cli.folder.write("text", at: "tree/other.txt")
+    try cli.directory.write("SQLite format 3\u{0} old", at: "tree/notes.db")
+    try cli.directory.write("log of old", at: "tree/notes.db-wal")
+    try cli.directory.write("SQLite format 3\u{0} plain", at: "tree/plain.db")
+    try cli.directory.write("text", at: "tree/other.txt")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
-    try cli.folder.write("SQLite format 3\u{0} later than that", at: "tree/plain.db")
-    try cli.folder.write("log of another state", at: "tree/plain.db-wal")
-    try cli.folder.write("index", at: "tree/plain.db-shm")
+    try cli.directory.write("SQLite format 3\u{0} later than that", at: "tree/plain.db")
+    try cli.directory.write("log of another state", at: "tree/plain.db-wal")
+    try cli.directory.write("index", at: "tree/plain.db-shm")
     return cli
   }
 
@@ -34,7 +34,7 @@ import Testing
         "notes.db", "notes.db-wal", "other.txt", "plain.db",
         "plain.db-shm.before-restore-TIME", "plain.db-wal.before-restore-TIME",
       ])
-    #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
+    #expect(try cli.directory.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }
 
   /// What is moved away is said, before and after.
@@ -57,7 +57,7 @@ import Testing
 
   @Test func whatStaysStaysWhole() throws {
     let cli = try rig()
-    try Folder.open(path: cli.folder.path("tree")).remove("notes.db-wal")
+    try Directory.open(path: cli.directory.path("tree")).remove("notes.db-wal")
     _ = try cli.succeed("restore latest:folders/tree --to tree --overwrite never --repo repo")
     // The database that is there stays, and gets no log of another state.
     #expect(
@@ -73,7 +73,7 @@ import Testing
       try names(cli).filter { $0.hasPrefix("plain.db") && !$0.hasPrefix("plain.db.before") } == [
         "plain.db", "plain.db-shm.before-restore-TIME", "plain.db-wal.before-restore-TIME",
       ])
-    #expect(try cli.folder.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
+    #expect(try cli.directory.read("tree/plain.db") == Array("SQLite format 3\u{0} plain".utf8))
   }
 
   /// A database that is restored by itself to a new place has its log there, by the new name.
@@ -81,37 +81,37 @@ import Testing
     isLogThere: Bool
   ) throws {
     let cli = try rig()
-    if isLogThere { try cli.folder.write("another log", at: "copy.db-wal") }
+    if isLogThere { try cli.directory.write("another log", at: "copy.db-wal") }
     _ = try cli.succeed("restore latest:folders/tree/notes.db --to copy.db --repo repo")
-    #expect(try cli.folder.read("copy.db-wal") == Array("log of old".utf8))
-    #expect(try cli.folder.read("copy.db") == Array("SQLite format 3\u{0} old".utf8))
+    #expect(try cli.directory.read("copy.db-wal") == Array("log of old".utf8))
+    #expect(try cli.directory.read("copy.db") == Array("SQLite format 3\u{0} old".utf8))
     // What was there is nobody's to overwrite.
     let aside = try cli.names(in: ".").filter {
       "\($0)".hasPrefix("copy.db-wal.before-restore-")
     }
     #expect(aside.count == (isLogThere ? 1 : 0))
-    for name in aside { #expect(try cli.folder.read(name) == Array("another log".utf8)) }
+    for name in aside { #expect(try cli.directory.read(name) == Array("another log".utf8)) }
   }
 
   /// A log whose database is not there, and which is to stay, gets none.
   @Test func aDatabaseDoesNotComeToALogThatStays() throws {
     let cli = try rig()
-    try Folder.open(path: cli.folder.path("tree")).remove("notes.db")
-    try cli.folder.write("log of another state", at: "tree/notes.db-wal")
+    try Directory.open(path: cli.directory.path("tree")).remove("notes.db")
+    try cli.directory.write("log of another state", at: "tree/notes.db-wal")
     let run = try cli.run("restore latest:folders/tree --to tree --overwrite never --repo repo")
     #expect(run.code == 3 && run.errors.contains("notes.db"), "\(run.errors)")
     #expect(try names(cli).filter { $0.hasPrefix("notes") } == ["notes.db-wal"])
-    #expect(try cli.folder.read("tree/notes.db-wal") == Array("log of another state".utf8))
+    #expect(try cli.directory.read("tree/notes.db-wal") == Array("log of another state".utf8))
   }
 
   @Test func aDatabaseByItselfBringsItsLog() throws {
     let cli = try rig()
-    let folder = try Folder.open(path: cli.folder.path("tree"))
-    try folder.remove("notes.db")
-    try folder.remove("notes.db-wal")
+    let directory = try Directory.open(path: cli.directory.path("tree"))
+    try directory.remove("notes.db")
+    try directory.remove("notes.db-wal")
     _ = try cli.succeed("restore latest:folders/tree/notes.db --in-place --repo repo")
-    #expect(try cli.folder.read("tree/notes.db-wal") == Array("log of old".utf8))
-    #expect(try cli.folder.read("tree/notes.db") == Array("SQLite format 3\u{0} old".utf8))
-    #expect(try cli.folder.read("tree/plain.db-wal") == Array("log of another state".utf8))
+    #expect(try cli.directory.read("tree/notes.db-wal") == Array("log of old".utf8))
+    #expect(try cli.directory.read("tree/notes.db") == Array("SQLite format 3\u{0} old".utf8))
+    #expect(try cli.directory.read("tree/plain.db-wal") == Array("log of another state".utf8))
   }
 }

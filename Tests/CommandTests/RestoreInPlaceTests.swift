@@ -8,24 +8,25 @@ import Testing
   private static let data: ByteString = "apps/org.example.notebook/data"
 
   @Test func aFileComesBackBesideThePresentOne() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let note = try rig.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     let before = try rig.text(note)
     try rig.change(note, to: "spoilt")
     // By its real path the latest that has it is meant.
     let report = try rig.restore("\(note) --in-place")
     #expect(try rig.text(note) == before)
-    let notes = try Folder.open(path: note.folderPath)
+    let notes = try Directory.open(path: note.directoryPath)
     let aside = try notes.names().filter { $0.description.hasPrefix("Recipes.md.before-restore-") }
     #expect(aside.count == 1)
-    #expect(try rig.text(note.folderPath.appending(aside[0])) == "spoilt")
+    #expect(try rig.text(note.directoryPath.appending(aside[0])) == "spoilt")
     #expect((report["restored"] as? [String: Any])?["files"] as? Int == 1)
     // Nothing else is touched, and what was there is in a snapshot of its own.
     let saved = try #require(report["saved"] as? String)
     let snapshot = try rig.cli.json("snapshots show \(saved) --json --repo repo")
     #expect(snapshot["reason"] as? String == "pre-restore")
     #expect(
-      (snapshot["scope"] as? [String: Any])?["apps"] as? [String] == [DeviceRestoreRig.notebook])
+      (snapshot["scope"] as? [String: Any])?["apps"] as? [String] == [DeviceRestoreFixture.notebook]
+    )
     let path = "\(Self.data)/Documents/Notes/Recipes.md"
     #expect(try rig.cli.succeed("dump \(saved):\(path) --repo repo") == "spoilt")
     #expect(
@@ -33,7 +34,7 @@ import Testing
   }
 
   @Test func anAppIsMergedAndTheOthersAreLeft() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     let other = try rig.place("apps/org.example.reader/data", of: "device")
     let documents = data.appending("Documents")
@@ -62,7 +63,7 @@ import Testing
   }
 
   @Test func whatThePolicyKeepsOutOfBackupsIsDeletedOnlyWhenSaidSo() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     let kept = data.appending("Documents/new/kept.txt")
     let marked = data.appending("Documents/new/marked.bin")
@@ -73,18 +74,18 @@ import Testing
     #expect(!rig.isThere(kept))
     #expect(rig.isThere(marked) && rig.isThere(cache), "in no backup, and so not removed")
     _ = try rig.restore("latest --app notebook --in-place --delete --delete-excluded")
-    #expect(!rig.isThere(marked) && !rig.isThere(marked.folderPath))
+    #expect(!rig.isThere(marked) && !rig.isThere(marked.directoryPath))
   }
 
   /// Marks a file as one that is to be in no backup.
   private static func exclude(_ path: ByteString) throws {
-    let folder = try Folder.open(path: path.folderPath)
-    try folder.attributes(of: path.lastComponent ?? "").set(
+    let directory = try Directory.open(path: path.directoryPath)
+    try directory.attributes(of: path.lastComponent ?? "").set(
       "user.com.apple.metadata:com_apple_backup_excludeItem", to: [1])
   }
 
   @Test func aClassComesBackAlone() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     let preferences = data.appending("Library/Preferences/org.example.notebook.plist")
     let note = data.appending("Documents/Notes/Recipes.md")
@@ -92,21 +93,21 @@ import Testing
     _ = try rig.restore("latest --app notebook --class preferences --in-place")
     #expect(try rig.text(preferences) != "spoilt")
     #expect(try rig.text(note) == "spoilt")
-    // Into a folder, too, where only what is of that class is made.
+    // Into a directory, too, where only what is of that class is made.
     _ = try rig.cli.succeed("restore latest --app notebook --class inbox --to inbox --repo repo")
-    let names = try OddTree.listing(rig.cli.folder, "inbox").keys.filter { !$0.isEmpty }
+    let names = try OddTree.listing(rig.cli.directory, "inbox").keys.filter { !$0.isEmpty }
     #expect(names.contains { $0.isWithin("data/Documents/Inbox") })
     #expect(names.allSatisfy { $0 == "data" || $0.isWithin("data/Documents") })
   }
 
   @Test func aRunningAppIsNotTouched() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let note = try rig.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     try rig.change(note, to: "spoilt")
     // The app holds a file of its own open, by another name of it.
-    let other = rig.cli.folder.path("other-name")
-    try Folder.open(path: other.folderPath).createHardLink(
-      "other-name", to: "Recipes.md", in: Folder.open(path: note.folderPath))
+    let other = rig.cli.directory.path("other-name")
+    try Directory.open(path: other.directoryPath).createHardLink(
+      "other-name", to: "Recipes.md", in: Directory.open(path: note.directoryPath))
     let app = try OpenFileHolder(of: "\(other)")
     defer { app.end() }
     let outcome = try rig.cli.run("restore latest --app notebook --in-place --repo repo")
@@ -120,7 +121,7 @@ import Testing
   }
 
   @Test func whatCannotBeDoneIsSaid() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     var said = Transcript(rig.cli)
     let note = "restore latest:notebook/Documents"
     try said.run("\(note) --repo repo", exits: 2)
@@ -136,12 +137,12 @@ import Testing
   }
 }
 
-extension DeviceRestoreRig {
+extension DeviceRestoreFixture {
   /// Gives a file another content, an hour from now by its time.
   func change(_ path: ByteString, to text: String) throws {
-    let folder = try Folder.make(path: path.folderPath)
+    let directory = try Directory.make(path: path.directoryPath)
     let name = path.lastComponent ?? ""
-    let file = try folder.openOrCreate(name)
+    let file = try directory.openOrCreate(name)
     try file.truncate(to: 0)
     try file.write(Array(text.utf8))
     try file.setModified(Timestamp(seconds: Host.now().seconds - 7200))

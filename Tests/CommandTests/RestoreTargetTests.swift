@@ -3,77 +3,78 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Folders that a restore must not take for any other: the repository's, and the one it works in.
+/// Directories that a restore must not take for any other: the repository's, and the one it works in.
 @Suite struct RestoreTargetTests {
   private let cli: CommandLine
 
   init() throws {
     cli = try CommandLine(inMemory: true)
-    try cli.folder.write("a", at: "tree/a")
+    try cli.directory.write("a", at: "tree/a")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
   }
 
-  /// Runs a command line in a folder below.
+  /// Runs a command line in a directory below.
   private func run(_ line: String, in name: String) throws -> Program.Outcome {
     try Program.run(
       CommandLine.program, line.split(separator: " ").map(String.init),
       environment: cli.environment, cleanEnvironment: true,
-      in: cli.folder.url.appendingPathComponent(name))
+      in: cli.directory.url.appendingPathComponent(name))
   }
 
   @Test(arguments: [
     "repo", "repo/packs", "repo/packs/new", "repo/new/er", "link", "link/new", "tree/../repo/x",
   ])
   func theRepositoryIsNoTarget(_ target: String) throws {
-    try cli.folder.folder.createLink("link", to: "repo/packs")
-    let before = try OddTree.listing(cli.folder, "repo")
+    try cli.directory.directory.createLink("link", to: "repo/packs")
+    let before = try OddTree.listing(cli.directory, "repo")
     for mode in ["", " --overwrite if-changed --delete", " --overwrite always --dry-run"] {
       for path in ["folders/tree", "folders/tree/a"] {
         let outcome = try cli.run("restore latest:\(path) --to \(target) --repo repo\(mode)")
         #expect(outcome.code == 2 && outcome.errors.contains("the repository"), "\(outcome)")
-        #expect(outcome.errors.contains("name a folder outside"), "\(outcome.errors)")
+        #expect(outcome.errors.contains("name a directory outside"), "\(outcome.errors)")
       }
     }
-    #expect(try OddTree.listing(cli.folder, "repo") == before)
+    #expect(try OddTree.listing(cli.directory, "repo") == before)
   }
 
   /// What holds the repository is no part of it.
-  @Test func aFolderAboveTheRepositoryIsATarget() throws {
+  @Test func aDirectoryAboveTheRepositoryIsATarget() throws {
     let line = "restore latest:folders/tree --to . --repo repo --overwrite always --delete"
     _ = try cli.succeed(line)
     #expect(try cli.names(in: ".").filter { $0 != "home" } == ["a", "repo"])
     _ = try cli.succeed("check --repo repo")
   }
 
-  /// Nor is it a folder of the snapshot that has its name and place.
+  /// Nor is it a directory of the snapshot that has its name and place.
   @Test(arguments: ["", " --delete"]) func theRepositoryIsNotMergedInto(_ deletes: String) throws {
-    try cli.folder.write("other", at: "source/repo/repository.json")
-    try cli.folder.write("b", at: "source/b")
+    try cli.directory.write("other", at: "source/repo/repository.json")
+    try cli.directory.write("b", at: "source/b")
     _ = try cli.succeed("backup --layout folder --root source --repo repo --quiet")
-    let before = try OddTree.listing(cli.folder, "repo")
+    let before = try OddTree.listing(cli.directory, "repo")
     let line = "restore latest:folders/source --to . --repo repo --overwrite always" + deletes
     let outcome = try cli.run(line)
     #expect(outcome.code == 3 && outcome.errors.contains("the repository in use lies there"))
-    #expect(try OddTree.listing(cli.folder, "repo") == before && cli.names(in: ".").contains("b"))
+    #expect(
+      try OddTree.listing(cli.directory, "repo") == before && cli.names(in: ".").contains("b"))
     _ = try cli.succeed("check --repo repo")
   }
 
   @Test(arguments: [".", "", "../empty"])
-  func theWorkingFolderStaysTheSame(_ target: String) throws {
-    let empty = try Folder.make(path: cli.folder.path("empty"))
+  func theWorkingDirectoryStaysTheSame(_ target: String) throws {
+    let empty = try Directory.make(path: cli.directory.path("empty"))
     let identity = try empty.status().identity
-    let named = target.isEmpty ? cli.folder.string + "/empty" : target
+    let named = target.isEmpty ? cli.directory.string + "/empty" : target
     let outcome = try run("restore latest:folders/tree --to \(named) --repo ../repo", in: "empty")
     #expect(outcome.code == 0, "\(outcome.errors)")
-    #expect(try cli.folder.folder.status("empty").identity == identity)
+    #expect(try cli.directory.directory.status("empty").identity == identity)
     #expect(try empty.names() == ["a"])
     #expect(
-      try OddTree.listing(cli.folder, "empty") == OddTree.listing(cli.folder, "tree"))
+      try OddTree.listing(cli.directory, "empty") == OddTree.listing(cli.directory, "tree"))
   }
 
-  @Test func aFileDoesNotTakeThePlaceOfTheWorkingFolder() throws {
-    let empty = try Folder.make(path: cli.folder.path("empty"))
+  @Test func aFileDoesNotTakeThePlaceOfTheWorkingDirectory() throws {
+    let empty = try Directory.make(path: cli.directory.path("empty"))
     let line = "restore latest:folders/tree/a --repo ../repo"
     for mode in ["", " --overwrite always --delete"] {
       let outcome = try run("\(line) --to .\(mode)", in: "empty")
@@ -85,12 +86,12 @@ import Testing
 
   /// A path of the device without a slash or a dot at its beginning looks like a snapshot's name.
   @Test func aPathOfTheDeviceIsToldHowToBeWritten() throws {
-    try cli.folder.write("mine", at: "tree/a")
+    try cli.directory.write("mine", at: "tree/a")
     let outcome = try cli.run("restore tree/a --in-place --repo repo")
     #expect(outcome.code == 2 && outcome.errors.contains("'tree/a' names no snapshot"))
     #expect(outcome.errors.contains("for what is there of that name write './tree/a'; else give"))
     _ = try cli.succeed("restore ./tree/a --in-place --repo repo")
-    #expect(try cli.folder.read("tree/a") == Array("a".utf8))
+    #expect(try cli.directory.read("tree/a") == Array("a".utf8))
     // Where nothing is there, and where no path can be given, that would be no help.
     for line in ["restore tree/none --in-place", "ls tree", "snapshots show tree"] {
       let other = try cli.run(line + " --repo repo")

@@ -3,21 +3,21 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Restores into folders that are there, as a user sees them.
+/// Restores into directories that are there, as a user sees them.
 @Suite struct RestoreTests {
-  /// Folders that may be read and not entered, or not be opened at all: nothing in them can be
+  /// Directories that may be read and not entered, or not be opened at all: nothing in them can be
   /// removed, which is told, and everything else is done.
   @Test func whatCannotBeListedIsNamed() throws {
     let cli = try CommandLine()
-    try cli.folder.write("a", at: "tree/a")
+    try cli.directory.write("a", at: "tree/a")
     for path: ByteString in ["tree/bare", "tree/closed"] {
-      _ = try Folder.make(path: cli.folder.path(path))
+      _ = try Directory.make(path: cli.directory.path(path))
     }
-    _ = try Program.run("cp", ["-a", "tree", "into"], in: cli.folder.url)
+    _ = try Program.run("cp", ["-a", "tree", "into"], in: cli.directory.url)
     let extras: [ByteString] = ["gone", "bare/stays", "closed/stays", "more/stays"]
-    for path in extras { try cli.folder.write("extra", at: ByteString("into").appending(path)) }
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
-    let into = cli.folder.string + "/into"
+    for path in extras { try cli.directory.write("extra", at: ByteString("into").appending(path)) }
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
+    let into = cli.directory.string + "/into"
     for (name, mode) in [("bare", "400"), ("closed", "300"), ("more", "300")] {
       _ = try Program.run("chmod", [mode, "\(into)/\(name)"])
     }
@@ -36,7 +36,7 @@ import Testing
       #expect(text.contains("more: it cannot be looked through, so it is not removed: permission"))
     }
     let left = try extras.filter {
-      try cli.folder.folder.statusIfPresent(ByteString("into").appending($0)) != nil
+      try cli.directory.directory.statusIfPresent(ByteString("into").appending($0)) != nil
     }
     #expect(left == ["bare/stays", "closed/stays", "more/stays"])
   }

@@ -25,20 +25,20 @@ import Testing
   }
 
   private func program(_ name: ByteString, _ script: String) throws {
-    try cli.folder.write("#!/bin/sh\n\(script)\n", at: ByteString("bin").appending(name))
-    let path = cli.folder.string + "/bin/" + String(decoding: name.bytes, as: UTF8.self)
+    try cli.directory.write("#!/bin/sh\n\(script)\n", at: ByteString("bin").appending(name))
+    let path = cli.directory.string + "/bin/" + String(decoding: name.bytes, as: UTF8.self)
     _ = try Program.run("chmod", ["755", path])
   }
 
   private func run(_ words: String..., environment: [String: String] = [:]) throws
     -> Program.Outcome
   {
-    let path = ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"]
+    let path = ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"]
     return try cli.run(words, environment: path.merging(environment) { $1 })
   }
 
   private func text(_ path: ByteString) throws -> String {
-    String(decoding: try cli.folder.read(path), as: UTF8.self)
+    String(decoding: try cli.directory.read(path), as: UTF8.self)
   }
 
   private static let units: ByteString = "home/.config/systemd/user"
@@ -46,16 +46,16 @@ import Testing
 
   // MARK: - systemd
 
-  /// Whether systemd takes the units of a folder for good; says so where it cannot be asked.
-  private func verify(_ folder: String) throws {
+  /// Whether systemd takes the units of a directory for good; says so where it cannot be asked.
+  private func verify(_ directory: String) throws {
     guard Program.exists("systemd-analyze") else {
       print("skipped: there is no systemd-analyze")
       return
     }
-    let names = try FileManager.default.contentsOfDirectory(atPath: folder).sorted()
+    let names = try FileManager.default.contentsOfDirectory(atPath: directory).sorted()
     #expect(!names.isEmpty)
     let outcome = try Program.run(
-      "systemd-analyze", ["--man=no", "verify"] + names.map { folder + "/" + $0 })
+      "systemd-analyze", ["--man=no", "verify"] + names.map { directory + "/" + $0 })
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
   }
 
@@ -68,7 +68,7 @@ import Testing
     #expect(service.contains("\nIOSchedulingClass=idle\n") && service.contains("\nNice=10\n"))
     let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
     #expect(timer.contains("\nOnCalendar=daily\n") && timer.contains("\nPersistent=true\n"))
-    try verify(cli.folder.string + "/home/.config/systemd/user")
+    try verify(cli.directory.string + "/home/.config/systemd/user")
     #expect(
       try text("home/systemctl")
         == "--user daemon-reload\n--user enable --now sandboxctl-backup.timer\n")
@@ -78,31 +78,31 @@ import Testing
     #expect(status["calendar"] as? String == "daily")
     #expect(status["active"] as? Bool == true)
     #expect(try run("schedule", "remove").code == 0)
-    #expect(try Folder.open(path: cli.folder.path(Self.units)).names().isEmpty)
+    #expect(try Directory.open(path: cli.directory.path(Self.units)).names().isEmpty)
     #expect(try text("home/systemctl").contains("--user disable --now sandboxctl-backup.timer\n"))
     #expect(try run("schedule", "status", "--json").output.isEmpty)
   }
 
   /// A link to the version in use stays in the schedule: the next version takes its place.
   @Test func aLinkToTheProgramIsScheduledAsALink() throws {
-    let home = try Folder.open(path: cli.folder.path("bin"))
+    let home = try Directory.open(path: cli.directory.path("bin"))
     try home.createLink("sandboxctl", to: ByteString(CommandLine.program))
-    let link = cli.folder.string + "/bin/sandboxctl"
+    let link = cli.directory.string + "/bin/sandboxctl"
     for script in ["shift; exec \(link) \"$@\"", "shift; exec sandboxctl \"$@\""] {
       let outcome = try cli.run(
         ["schedule", "install", "--systemd"], under: ["sh", "-c", script, "sh"],
-        environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+        environment: ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"])
       #expect(outcome.code == 0, "\(outcome.errors)")
       let service = try text(Self.units.appending("sandboxctl-backup.service"))
       #expect(service.contains("\nExecStart=\(link) backup --quiet --scheduled\n"), "\(service)")
       #expect(!service.contains("Documentation="), "no man page is installed beside it")
       _ = try run("schedule", "remove")
     }
-    try cli.folder.write("page", at: "share/man/man1/sandboxctl-backup.1")
+    try cli.directory.write("page", at: "share/man/man1/sandboxctl-backup.1")
     let outcome = try cli.run(
       ["schedule", "install", "--systemd"],
       under: ["sh", "-c", "shift; exec \(link) \"$@\"", "sh"],
-      environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+      environment: ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"])
     #expect(outcome.code == 0, "\(outcome.errors)")
     let service = try text(Self.units.appending("sandboxctl-backup.service"))
     #expect(service.contains("\nDocumentation=man:sandboxctl-backup(1)\n"))
@@ -125,37 +125,40 @@ import Testing
       "schedule", "install", "--systemd", "--calendar", "Mon..Fri 12:30", "--random-delay", "30m",
       "--when", "on-ac", "--on-failure", command, "--metrics", "/tmp/100 % \"$x\".prom", "--",
       "--tag", "two words", "--exclude", "*.iso",
-      environment: ["XDG_CACHE_HOME": cli.folder.string + "/a cache %h"])
+      environment: ["XDG_CACHE_HOME": cli.directory.string + "/a cache %h"])
     #expect(outcome.code == 0, "\(outcome.errors)")
-    try verify(cli.folder.string + "/home/.config/systemd/user")
+    try verify(cli.directory.string + "/home/.config/systemd/user")
     let service = try text(Self.units.appending("sandboxctl-backup.service"))
     #expect(service.contains("\nConditionACPower=true\n"))
     #expect(service.contains("\nOnFailure=sandboxctl-backup-failed.service\n"))
     #expect(service.contains(#" --metrics "/tmp/100 %% \"$$x\".prom" --tag "two words" "#))
-    #expect(service.contains("\nEnvironment=\"XDG_CACHE_HOME=\(cli.folder.string)/a cache %%h\"\n"))
+    #expect(
+      service.contains("\nEnvironment=\"XDG_CACHE_HOME=\(cli.directory.string)/a cache %%h\"\n"))
     let timer = try text(Self.units.appending("sandboxctl-backup.timer"))
     #expect(timer.contains("\nRandomizedDelaySec=1800\n"))
     let failed = try text(Self.units.appending("sandboxctl-backup-failed.service"))
     #expect(failed.contains(#"-c "echo \"50 %% of $$HOME\" 'it''s' \\ > \"$$HOME/failed\"""#))
     #expect(try run("schedule", "remove", "--systemd").code == 0)
-    #expect(try Folder.open(path: cli.folder.path(Self.units)).names().isEmpty)
+    #expect(try Directory.open(path: cli.directory.path(Self.units)).names().isEmpty)
   }
 
   @Test func othersUnitsStay() throws {
-    try cli.folder.write("[Unit]\n", at: Self.units.appending("sandboxctl-backup.service"))
+    try cli.directory.write("[Unit]\n", at: Self.units.appending("sandboxctl-backup.service"))
     for words in [["install", "--systemd"], ["remove", "--systemd"]] {
       let outcome = try cli.run(
-        ["schedule"] + words, environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+        ["schedule"] + words, environment: ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"])
       #expect(outcome.code == 1)
       #expect(outcome.errors.contains("was not written by this program"), "\(outcome.errors)")
     }
     #expect(try text(Self.units.appending("sandboxctl-backup.service")) == "[Unit]\n")
     #expect(
-      try Folder.open(path: cli.folder.path(Self.units)).names() == ["sandboxctl-backup.service"])
+      try Directory.open(path: cli.directory.path(Self.units)).names() == [
+        "sandboxctl-backup.service"
+      ])
   }
 
   @Test func withoutARunningSystemdTheUnitsWaitForIt() throws {
-    try cli.folder.write("", at: "home/no-bus")
+    try cli.directory.write("", at: "home/no-bus")
     let outcome = try run("schedule", "install", "--systemd", "--weekly")
     #expect(outcome.code == 3)
     #expect(outcome.errors.contains("written but not started"), "\(outcome.errors)")
@@ -163,17 +166,17 @@ import Testing
   }
 
   @Test func eachProfileHasItsOwn() throws {
-    try cli.folder.write(
+    try cli.directory.write(
       "profiles: {usb: {backup: {tag: stick}}}\n", at: "home/.config/sandboxctl/config.yaml")
     #expect(try run("schedule", "install", "--systemd").code == 0)
     #expect(try run("schedule", "install", "--systemd", "--profile", "usb").code == 0)
     #expect(
       try text(Self.units.appending("sandboxctl-backup-usb.service"))
         .contains("backup --quiet --scheduled --profile usb\n"))
-    try verify(cli.folder.string + "/home/.config/systemd/user")
+    try verify(cli.directory.string + "/home/.config/systemd/user")
     #expect(try run("schedule", "remove", "--profile", "usb").code == 0)
     #expect(
-      try Folder.open(path: cli.folder.path(Self.units)).names().sorted()
+      try Directory.open(path: cli.directory.path(Self.units)).names().sorted()
         == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
   }
 
@@ -207,7 +210,7 @@ import Testing
         WantedBy=default.target
 
         """)
-    try verify(cli.folder.string + "/home/.config/systemd/user")
+    try verify(cli.directory.string + "/home/.config/systemd/user")
     #expect(try text("home/systemctl").hasSuffix("enable --now sandboxctl-purge.service\n"))
     let told = try status()
     #expect(
@@ -221,7 +224,7 @@ import Testing
     #expect(try run("schedule", "remove", "--purge").code == 0)
     #expect(try text("home/systemctl").contains("disable --now sandboxctl-purge.service\n"))
     #expect(
-      try Folder.open(path: cli.folder.path(Self.units)).names().sorted()
+      try Directory.open(path: cli.directory.path(Self.units)).names().sorted()
         == ["sandboxctl-backup.service", "sandboxctl-backup.timer"])
     #expect(
       try run("schedule", "remove", "--purge").output
@@ -248,7 +251,7 @@ import Testing
   /// The answers of `schedule status --json`, which are as their schema says.
   private func status() throws -> [[String: Any]] {
     let output = try run("schedule", "status", "--json").output
-    var rig = try SchemaRig(isEmpty: true)
+    var rig = try SchemaFixture(isEmpty: true)
     rig.add("schedule-status", "schedule status --json", output)
     #expect(try rig.validate() == [])
     return try output.split(separator: "\n").map { try CommandLine.object($0) }
@@ -269,7 +272,7 @@ import Testing
     #expect(told["next"] as? String == "2023-11-15T22:13:20Z")
     let shown = try run("schedule", "status").output
     #expect(shown.contains("  yes   2023-11-14 22:13  2023-11-15 22:13  "), "\(shown)")
-    try cli.folder.write("", at: "home/stopped")
+    try cli.directory.write("", at: "home/stopped")
     let stopped = try #require(try status().first)
     #expect(stopped["active"] as? Bool == false)
     #expect(stopped["last"] is NSNull && stopped["next"] is NSNull)
@@ -282,7 +285,7 @@ import Testing
     #expect(before["last"] is NSNull && before["active"] is NSNull)
     let next = try #require(before["next"] as? String)
     #expect(next.hasSuffix("T04:05:00Z"), "the host's time zone is UTC: \(next)")
-    try cli.folder.write("x", at: "home/.var/app/org.example.App/data/file")
+    try cli.directory.write("x", at: "home/.var/app/org.example.App/data/file")
     _ = try cli.succeed("backup --quiet")
     #expect(try status().first?["last"] is NSNull, "it was made by hand")
     _ = try cli.succeed("backup --quiet --scheduled")
@@ -297,7 +300,7 @@ import Testing
   }
 
   @Test func whatInstallAndRemoveAnswerIsAsTheirSchemasSay() throws {
-    var rig = try SchemaRig(isEmpty: true)
+    var rig = try SchemaFixture(isEmpty: true)
     for kind in ["--systemd", "--cron"] {
       let made = try run("schedule", "install", kind, "--json")
       #expect(made.code == 0 && !made.output.isEmpty, "\(made.errors)")
@@ -316,7 +319,7 @@ import Testing
   @Test func othersLinesStayByteForByte() throws {
     let foreign =
       "# mine\nMAILTO=me@example.org\n\n  5 4 * * *   backup-else \\% \t\n@daily x\n#end \u{e9}\n"
-    try cli.folder.write(foreign, at: Self.crontab)
+    try cli.directory.write(foreign, at: Self.crontab)
     #expect(try run("schedule", "install", "--cron").code == 0)
     let first = try text(Self.crontab)
     #expect(first.hasPrefix(foreign))
@@ -325,7 +328,7 @@ import Testing
     let line = /[0-9]{1,2} [1-4] \* \* \* nice -n 10 ionice -c 3 .*sandboxctl backup --quiet .*/
     #expect(added.last?.wholeMatch(of: line) != nil, "\(added)")
     // Again: the same place, the new time, and nothing twice.
-    try cli.folder.write(first + "7 7 7 7 7 after\n", at: Self.crontab)
+    try cli.directory.write(first + "7 7 7 7 7 after\n", at: Self.crontab)
     #expect(try run("schedule", "install", "--cron", "--calendar", "*/5 * * * *").code == 0)
     let second = try text(Self.crontab)
     #expect(second.hasPrefix(foreign) && second.hasSuffix("\n7 7 7 7 7 after\n"))
@@ -407,7 +410,7 @@ import Testing
   ])
   func whatCannotBeIsWrongUsage(_ words: [String], _ says: String) throws {
     let outcome = try cli.run(
-      ["schedule"] + words, environment: ["PATH": cli.folder.string + "/bin:/usr/bin:/bin"])
+      ["schedule"] + words, environment: ["PATH": cli.directory.string + "/bin:/usr/bin:/bin"])
     #expect(outcome.code == 2)
     #expect(outcome.errors.contains(says), "\(outcome.errors)")
     #expect(try !cli.isThere("home/crontab"))
@@ -416,7 +419,7 @@ import Testing
 
   @Test func withoutCronTheAdviceIsToTakeSystemd() throws {
     let outcome = try cli.run(
-      ["schedule", "install", "--cron"], environment: ["PATH": cli.folder.string + "/nothing"])
+      ["schedule", "install", "--cron"], environment: ["PATH": cli.directory.string + "/nothing"])
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("there is no program 'crontab'"))
     #expect(outcome.errors.contains("hint: install cron, or use '--systemd'"))

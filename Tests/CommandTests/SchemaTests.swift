@@ -6,7 +6,7 @@ import Testing
 /// What commands answer with `--json` is what docs/json promises: each line of each run, errors and
 /// warnings included, is held against the command's schema.
 @Suite struct SchemaTests {
-  /// A run and how it ends. Words hold no spaces; `{…}` in a line is replaced by `SchemaRig`.
+  /// A run and how it ends. Words hold no spaces; `{…}` in a line is replaced by `SchemaFixture`.
   typealias Run = (line: String, code: Int32)
 
   /// Runs that show each member at least once, in an order in which they work. A command's schema is
@@ -21,7 +21,7 @@ import Testing
       "apps",
       [
         ("apps --root device --json", 0), ("apps --root odd --layout folder --json", 0),
-        ("apps \(SnapTests.device) --json", 0), ("apps \(SchemaRig.flatpakDevice) --json", 0),
+        ("apps \(SnapTests.device) --json", 0), ("apps \(SchemaFixture.flatpakDevice) --json", 0),
       ]
     ),
     (
@@ -194,7 +194,7 @@ import Testing
   ]
 
   @Test func everyAnswerIsAsItsSchemaSays() throws {
-    var rig = try SchemaRig()
+    var rig = try SchemaFixture()
     for (command, runs) in Self.runs { try rig.run(command, runs) }
     try rig.damage()
     for (command, runs) in Self.damaged { try rig.run(command, runs) }
@@ -208,12 +208,13 @@ import Testing
     let commands = Set(Self.commandsWithJSON(try #require(help["command"] as? [String: Any])))
     #expect(commands.count >= 19)
     #expect(commands == Set(Self.runs.map(\.command)), "each command with --json has runs here")
-    let folder = Shared.packageRoot.appendingPathComponent("docs/json")
-    let files = try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    let directory = Shared.packageRoot.appendingPathComponent("docs/json")
+    let files = try FileManager.default.contentsOfDirectory(atPath: directory.path)
     let schemas = Set(files.filter { $0.hasSuffix(".schema.json") })
     let wanted = commands.union(["app-change", "common", "messages"]).map { "\($0).schema.json" }
     #expect(schemas == Set(wanted), "a schema for each command with --json in docs/json")
-    let index = try String(contentsOf: folder.appendingPathComponent("README.md"), encoding: .utf8)
+    let index = try String(
+      contentsOf: directory.appendingPathComponent("README.md"), encoding: .utf8)
     for schema in wanted { #expect(index.contains("(\(schema))"), "\(schema) in README.md") }
   }
 
@@ -236,7 +237,7 @@ import Testing
     (#"{"files":1,"bytes":"2"}"#, false),
     (#"{"files":1,"bytes":-2}"#, false), (#"{"files":1,"bytes":2,"more":0}"#, false), ("[", false),
   ]) func aWrongAnswerIsFound(totals: String, isRight: Bool) throws {
-    var rig = try SchemaRig(isEmpty: true)
+    var rig = try SchemaFixture(isEmpty: true)
     rig.add(
       "classify", "a forged line", #"{"class":"cache","keeps":\#(totals),"leaves_out":\#(totals)}"#)
     #expect(try rig.validate().isEmpty == isRight)
@@ -247,7 +248,7 @@ import Testing
     let entry =
       #""path":"a","type":"fifo","mode":420,"uid":0,"gid":0,"modified":"2026-01-01T00:00:00Z""#
     for (line, isRight) in [("{\(entry)}", true), (#"{\#(entry),"more":0}"#, false)] {
-      var rig = try SchemaRig(isEmpty: true)
+      var rig = try SchemaFixture(isEmpty: true)
       rig.add("ls", "a forged line", line)
       #expect(try rig.validate().isEmpty == isRight)
     }

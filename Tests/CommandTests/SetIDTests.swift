@@ -9,12 +9,12 @@ import Testing
   private func rig() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
     for name in ["user", "group"] as [ByteString] {
-      try cli.folder.write("text", at: ByteString("tree").appending(name))
+      try cli.directory.write("text", at: ByteString("tree").appending(name))
     }
     // One of several pieces is made step by step.
-    try cli.folder.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
-    let tree = try Folder.open(path: cli.folder.path("tree"))
-    _ = try tree.makeFolder("folder")
+    try cli.directory.write([UInt8](repeating: 7, count: 20 << 20), at: "tree/large")
+    let tree = try Directory.open(path: cli.directory.path("tree"))
+    _ = try tree.makeDirectory("folder")
     for (name, mode) in [("user", 0o4755), ("group", 0o2755), ("large", 0o6711)] {
       try tree.setPermissions(UInt16(mode), of: ByteString(name))
     }
@@ -25,7 +25,7 @@ import Testing
   }
 
   private func modes(_ cli: CommandLine) throws -> [UInt16] {
-    let back = try Folder.open(path: cli.folder.path("back"))
+    let back = try Directory.open(path: cli.directory.path("back"))
     return try ["user", "group", "large", "folder"].map { try back.status($0).permissions }
   }
 
@@ -38,7 +38,7 @@ import Testing
   @Test(.enabled(if: Host.userID == 0)) func nobodyElseHas() throws {
     let cli = try rig()
     defer { cli.open() }
-    _ = try Program.run("chown", ["-R", "nobody", cli.folder.string])
+    _ = try Program.run("chown", ["-R", "nobody", cli.directory.string])
     let line = "restore latest:folders/tree --to back --repo repo"
     let outcome = try cli.runAsNobody(line)
     #expect(outcome.code == 3, "\(outcome.errors)")
@@ -48,6 +48,6 @@ import Testing
     #expect(try modes(cli) == [0o755, 0o755, 0o711, 0o755])
     // They are as they can be: nothing is left to do.
     let again = try cli.runAsNobody("\(line) --overwrite if-changed")
-    #expect(again.code == 0 && again.output.contains("in 0 files, 0 folders from"), "\(again)")
+    #expect(again.code == 0 && again.output.contains("in 0 files, 0 directories from"), "\(again)")
   }
 }

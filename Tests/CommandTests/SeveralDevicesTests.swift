@@ -14,10 +14,10 @@ import Testing
       "home/.var/app/org.example.editor/data/notes", "home/.var/app/org.example.Games/data/score",
       "home/snap/editor/42/notes", "home/snap/editor/common/places", "home/snap/server/7/config",
     ] {
-      try cli.folder.write("x", at: ByteString(path))
+      try cli.directory.write("x", at: ByteString(path))
     }
     for (place, target) in [("editor", "42"), ("server", "7")] as [(ByteString, ByteString)] {
-      try Folder.open(path: cli.folder.path("home/snap").appending(place))
+      try Directory.open(path: cli.directory.path("home/snap").appending(place))
         .createLink("current", to: target)
     }
     _ = try cli.succeed("init repo --plain")
@@ -60,8 +60,8 @@ import Testing
     #expect(outcome.code == 1 && outcome.errors.contains("'nobody'"), "\(outcome.errors)")
     #expect(try snapshots().count == 2)
     let purge = "purge --level critical --dry-run --json"
-    try cli.folder.write("cached", at: "home/.var/app/org.example.Games/cache/a")
-    try cli.folder.write("cached", at: "home/.var/app/org.example.editor/cache/a")
+    try cli.directory.write("cached", at: "home/.var/app/org.example.Games/cache/a")
+    try cli.directory.write("cached", at: "home/.var/app/org.example.editor/cache/a")
     let plans = try cli.jsonLines("\(purge) --app Games --app server")
     let candidates = plans.filter { $0["event"] as? String == "candidate" }
       .compactMap { $0["path"] as? String }
@@ -76,7 +76,7 @@ import Testing
     let text = try cli.succeed("uninstall server --root home/snap")
     #expect(text.contains("would be removed: 1 B in 1 file (user-data 1 B)"), "\(text)")
     #expect(text.contains("to do it: snap remove server") && !text.contains("trash"), "\(text)")
-    #expect(try cli.folder.read("home/snap/server/7/config") == Array("x".utf8))
+    #expect(try cli.directory.read("home/snap/server/7/config") == Array("x".utf8))
     let package = try cli.run("update New.app --root home/snap")
     #expect(
       package.code == 2 && package.errors.contains("give the app's name"), "\(package.errors)")
@@ -91,8 +91,8 @@ import Testing
   /// A device that cannot be looked at is told of, since it may have the app, and the others follow.
   @Test(arguments: ["backup --quiet", "backup --app editor --quiet"])
   func whatCannotBeLookedAtIsTold(_ line: String) throws {
-    try cli.folder.folder.folder("home").removeTree("snap")
-    try cli.folder.folder.folder("home").createLink("snap", to: "snap")
+    try cli.directory.directory.directory("home").removeTree("snap")
+    try cli.directory.directory.directory("home").createLink("snap", to: "snap")
     let outcome = try cli.run(line)
     #expect(outcome.code == 1 && outcome.errors.contains("home/snap'"), "\(outcome.errors)")
     #expect(try snapshots().map { $0.prefix(8) } == ["flatpak:"])

@@ -12,7 +12,7 @@ import Testing
     var random = Seeded(7)
     // Content that does not compress: the debug build takes seconds for it.
     for number in 0..<32 {
-      try cli.folder.write(
+      try cli.directory.write(
         random.bytes(500_000), at: ByteString("tree/folder \(number % 4)/\(number)"))
     }
     _ = try cli.succeed("init repo --plain")
@@ -57,12 +57,12 @@ import Testing
     #expect(outcome.errors.contains("sandboxctl: hint: run it again"))
     #expect(try cli.snapshots().isEmpty)
     #expect(
-      try FileManager.default.contentsOfDirectory(atPath: cli.folder.string + "/repo/leases")
+      try FileManager.default.contentsOfDirectory(atPath: cli.directory.string + "/repo/leases")
         .isEmpty)
     for pack in try cli.packs() { try Archive.check(pack) }
     _ = try cli.succeed(Self.backup)
     _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
-    try TreeComparison.expectSame(cli.folder, "tree", "back")
+    try ChangeDetector.expectSame(cli.directory, "tree", "back")
   }
 
   /// A lease that is left would keep the next repair out for an hour.
@@ -70,7 +70,7 @@ import Testing
   func aSignalEndsARepairWithNothingChanged(_ signal: String) throws {
     _ = try cli.succeed(Self.backup + " --quiet")
     for name in try cli.names(in: "repo/index") {
-      try FileManager.default.removeItem(atPath: "\(cli.folder.string)/repo/index/\(name)")
+      try FileManager.default.removeItem(atPath: "\(cli.directory.string)/repo/index/\(name)")
     }
     // Two durable calls come between the lease's first sight and the first pack.
     let outcome = try signalled(

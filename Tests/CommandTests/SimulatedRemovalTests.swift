@@ -12,7 +12,7 @@ import Testing
       "data/note.txt": "note", "config/settings.ini": "dark", "cache/thumbnails/a.png": "picture",
       ".local/share/log": "log",
     ] {
-      try cli.folder.write(
+      try cli.directory.write(
         text, at: ByteString("user/.var/app/org.example.Note").appending(ByteString(path)))
     }
     try expect(cli, "--root user/.var/app --layout flatpak", "org.example.Note", "removal-flatpak")
@@ -25,9 +25,9 @@ import Testing
       "home/you/snap/editor/42/.cache/thumbs/a": "again",
       "home/you/snap/editor/common/profile/places": "bookmarks",
       "var/snap/editor/common/db/table": "rows", "var/snap/editor/42/config": "set",
-    ] { try cli.folder.write(text, at: ByteString("disk").appending(ByteString(path))) }
+    ] { try cli.directory.write(text, at: ByteString("disk").appending(ByteString(path))) }
     for place: ByteString in ["disk/home/you/snap/editor", "disk/var/snap/editor"] {
-      try Folder.open(path: cli.folder.path(place)).createLink("current", to: "42")
+      try Directory.open(path: cli.directory.path(place)).createLink("current", to: "42")
     }
     try expect(cli, "--root disk/home/you/snap", "editor", "removal-snap")
   }

@@ -12,7 +12,7 @@ import Testing
     return cli
   }
 
-  /// Makes such a system in the folder `disk`.
+  /// Makes such a system in the directory `disk`.
   static func makeSystem(in cli: CommandLine) throws {
     let home = "disk/home/you/snap/"
     for (name, text) in [
@@ -21,17 +21,17 @@ import Testing
       ("editor/common/.cache/http/b", "fetched"), ("editor/common/profile/places", "bookmarks"),
       ("editor/42/.local/share/Trash/files/gone", "thrown away"), ("server/common/x", "x"),
     ] {
-      try cli.folder.write(text, at: ByteString(home + name))
+      try cli.directory.write(text, at: ByteString(home + name))
     }
-    try cli.folder.write("rows", at: "disk/var/snap/server/common/db/table")
-    try cli.folder.write("set", at: "disk/var/snap/server/7/config")
-    try cli.folder.write(
+    try cli.directory.write("rows", at: "disk/var/snap/server/common/db/table")
+    try cli.directory.write("set", at: "disk/var/snap/server/7/config")
+    try cli.directory.write(
       "name: editor\ntitle: Editor\nversion: '2.0'\napps: {editor: {}}\n",
       at: "disk/snap/editor/42/meta/snap.yaml")
     for (place, target) in [
       (home + "editor", "42"), ("disk/var/snap/server", "7"), ("disk/snap/editor", "42"),
     ] {
-      try Folder.open(path: cli.folder.path(ByteString(place)))
+      try Directory.open(path: cli.directory.path(ByteString(place)))
         .createLink("current", to: ByteString(target))
     }
   }
@@ -54,9 +54,9 @@ import Testing
 
   @Test func aHomeWithSnapsIsADevice() throws {
     let cli = try Self.system()
-    _ = try Program.run("cp", ["-a", "disk/home/you/snap", "home/snap"], in: cli.folder.url)
+    _ = try Program.run("cp", ["-a", "disk/home/you/snap", "home/snap"], in: cli.directory.url)
     let device = try cli.json("apps --json --layout snap --root home")
-    #expect(device["root"] as? String == cli.folder.string + "/home/snap")
+    #expect(device["root"] as? String == cli.directory.string + "/home/snap")
     #expect((device["apps"] as? [Any])?.count ?? 0 >= 2)
   }
 
@@ -68,7 +68,7 @@ import Testing
     #expect(report.output.contains("disk/home/you/snap: 2 apps"))
     _ = try cli.succeed("restore latest --to back --repo repo")
     try PolicyComparison.expectRestored(cli, device: "disk/home/you/snap", back: "back")
-    let kept = try OddTree.listing(cli.folder, "back")
+    let kept = try OddTree.listing(cli.directory, "back")
     for path: ByteString in [
       "apps/editor/revision/notes.txt", "apps/editor/data/profile/places",
       "apps/server/system-data/db/table", "apps/server/system-revision/config",
@@ -76,10 +76,10 @@ import Testing
       #expect(kept[path] != nil, "\(path)")
     }
     #expect(!kept.keys.contains { "\($0)".contains("old-revisions") || "\($0)".contains("thumbs") })
-    #expect(try cli.folder.read("back/apps/editor/revision/notes.txt") == Array("newer".utf8))
+    #expect(try cli.directory.read("back/apps/editor/revision/notes.txt") == Array("newer".utf8))
     // A part, and its real path.
     _ = try cli.succeed("restore latest:apps/editor/revision --to part --repo repo")
-    try TreeComparison.expectSame(cli.folder, "back/apps/editor/revision", "part")
+    try ChangeDetector.expectSame(cli.directory, "back/apps/editor/revision", "part")
     let snapshot = try cli.json("snapshots show latest --json --repo repo")
     let left = (snapshot["left_out"] as? [[String: Any]])?.compactMap { $0["rule"] as? String }
     #expect(left?.contains("old-revision") == true)
@@ -91,7 +91,7 @@ import Testing
     let cli = try Self.system()
     for path in [
       "apps/editor/old-revisions/41/notes.txt",
-      cli.folder.string
+      cli.directory.string
         + "/disk/home/you/snap/editor/41/notes.txt",
     ] {
       let outcome = try cli.run(["explain", "--root", "disk/home/you/snap", path])
@@ -106,7 +106,7 @@ import Testing
 
   @Test func anOverlayKeepsOldRevisions() throws {
     let cli = try Self.system()
-    try cli.folder.write(
+    try cli.directory.write(
       "overlay: [snap]\nschema: 1\nrules:\n"
         + "  - {id: keep-old, in: [old-revision], match: \"**\", backup: always, restore: restore}\n",
       at: "keep.yaml")
@@ -118,8 +118,8 @@ import Testing
 
   @Test func whatNothingTellsIsSaid() throws {
     let cli = try Self.system()
-    try Folder.open(path: cli.folder.path("disk/home/you/snap/editor")).remove("current")
-    try cli.folder.write("mine", at: "disk/home/you/snap/editor/by hand/x")
+    try Directory.open(path: cli.directory.path("disk/home/you/snap/editor")).remove("current")
+    try cli.directory.write("mine", at: "disk/home/you/snap/editor/by hand/x")
     _ = try cli.succeed("init repo --plain")
     let report = try cli.run("backup \(Self.device) --repo repo")
     #expect(report.code == 0)

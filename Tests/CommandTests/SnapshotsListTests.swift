@@ -23,14 +23,14 @@ import Testing
   }
 
   @Test func whatIsTheSameForAllIsNotSaid() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let rows = try Self.table(rig.cli)
     #expect(rows.count == 1 && rows[0]["policy"] == "ios")
     #expect(rows[0]["reason"] == nil && rows[0]["scope"] == nil)
   }
 
   @Test func reasonAndScopeAreSaid() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place("apps/org.example.notebook/data", of: "device")
     _ = try rig.cli.succeed("backup --root device --repo repo --scheduled --quiet")
     #expect(try Self.table(rig.cli).map { $0["reason"] } == ["manual", "scheduled"])
@@ -39,7 +39,7 @@ import Testing
     _ = try rig.restore("latest~1 --app notebook --in-place")
     let rows = try Self.table(rig.cli)
     #expect(rows.map { $0["reason"] } == ["manual", "scheduled", "pre-restore"])
-    #expect(rows.map { $0["scope"] } == ["device", "device", DeviceRestoreRig.notebook])
+    #expect(rows.map { $0["scope"] } == ["device", "device", DeviceRestoreFixture.notebook])
     _ = try rig.cli.succeed(
       "backup --root device --app notebook --app reader --repo repo --quiet")
     let last = try #require(

@@ -6,7 +6,7 @@ import Testing
 @Suite struct SpecialFileTests {
   @Test func aFIFOAsAPolicyIsRefused() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.folder.createSpecial("pipe.yaml", kind: .fifo, permissions: 0o600)
+    try cli.directory.directory.createSpecial("pipe.yaml", kind: .fifo, permissions: 0o600)
     let outcome = try cli.run("policy lint pipe.yaml", under: ["timeout", "60"])
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("cannot open 'pipe.yaml': it is a pipe"), "\(outcome.errors)")
@@ -15,8 +15,8 @@ import Testing
 
   @Test func aFIFOAsTheConfigurationIsRefused() throws {
     let cli = try CommandLine(inMemory: true)
-    let folder = try Folder.make(path: cli.folder.path("home/.config/sandboxctl"))
-    try folder.createSpecial("config.yaml", kind: .fifo, permissions: 0o600)
+    let directory = try Directory.make(path: cli.directory.path("home/.config/sandboxctl"))
+    try directory.createSpecial("config.yaml", kind: .fifo, permissions: 0o600)
     let outcome = try cli.run("apps", under: ["timeout", "60"])
     #expect(outcome.code == 1)
     #expect(outcome.errors.contains("config.yaml': it is a pipe"), "\(outcome.errors)")

@@ -38,7 +38,7 @@ struct Fault: CustomStringConvertible, Sendable {
 
 /// strace as a program that runs another and makes a call fail.
 struct Strace {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
   private let injection: String?
   private let calls: String
   private let paths: [String]
@@ -52,9 +52,9 @@ struct Strace {
   }()
 
   /// Lets the calls fail of which `when` says the number, `3`, or those from it on, `3+`; only those
-  /// on these files and on what is named in these folders, when some are given.
+  /// on these files and on what is named in these directories, when some are given.
   init(_ calls: String, _ error: String, _ when: String, on paths: [String] = []) throws {
-    folder = try TemporaryFolder("strace")
+    directory = try TemporaryDirectory("strace")
     injection = "inject=\(calls):error=\(error):when=\(when)"
     self.calls = calls
     self.paths = paths
@@ -62,7 +62,7 @@ struct Strace {
 
   /// Kills the program at the n-th of the calls.
   init(_ calls: String, killingAt number: Int) throws {
-    folder = try TemporaryFolder("strace")
+    directory = try TemporaryDirectory("strace")
     injection = "inject=\(calls):signal=KILL:when=\(number)"
     self.calls = calls
     paths = []
@@ -70,19 +70,19 @@ struct Strace {
 
   /// Only notes the calls.
   init(recording calls: String) throws {
-    folder = try TemporaryFolder("strace")
+    directory = try TemporaryDirectory("strace")
     (injection, self.calls, paths) = (nil, calls, [])
   }
 
   /// The words before the program's own.
   var command: [String] {
-    ["strace", "-f", "-qq", "-o", folder.string + "/log", "-e", "trace=\(calls)"]
+    ["strace", "-f", "-qq", "-o", directory.string + "/log", "-e", "trace=\(calls)"]
       + (injection.map { ["-e", $0] } ?? []) + paths.flatMap { ["-P", $0] }
   }
 
   /// Whether a call was made to fail.
   func didInject() throws -> Bool {
-    String(decoding: try folder.read("log"), as: UTF8.self).contains("(INJECTED)")
+    String(decoding: try directory.read("log"), as: UTF8.self).contains("(INJECTED)")
   }
 }
 
@@ -99,7 +99,7 @@ extension Strace {
   func recorded() throws -> [Call] {
     let wanted = Set(calls.split(separator: ","))
     var numbers: [String: Int] = [:]
-    return String(decoding: try folder.read("log"), as: UTF8.self).split(separator: "\n")
+    return String(decoding: try directory.read("log"), as: UTF8.self).split(separator: "\n")
       .compactMap { line in
         let words = line.split(separator: " ", maxSplits: 1, omittingEmptySubsequences: true)
         guard words.count == 2, let open = words[1].firstIndex(of: "(") else { return nil }

@@ -15,16 +15,16 @@ struct SystemCallTests {
 
   private static func prepare() throws -> CommandLine {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("first", at: "tree/first")
-    try cli.folder.write("second", at: "tree/folder/second")
+    try cli.directory.write("first", at: "tree/first")
+    try cli.directory.write("second", at: "tree/folder/second")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(backup)
     return cli
   }
 
-  /// The folders whose calls fail, and the files in them.
+  /// The directories whose calls fail, and the files in them.
   private static func paths(_ cli: CommandLine, _ names: [String]) -> [String] {
-    names.map { cli.folder.string + "/" + $0 }
+    names.map { cli.directory.string + "/" + $0 }
   }
 
   @Test(arguments: [
@@ -49,10 +49,10 @@ struct SystemCallTests {
     try fault.forEachCall(on: fault.isMadeByTheLoaderToo ? paths : []) { number, strace in
       // Anew each time: what earlier runs stored would make it longer.
       for name in ["repo", "home"] {
-        try cli.folder.folder.removeTree(ByteString(name))
+        try cli.directory.directory.removeTree(ByteString(name))
         try cli.copy("pristine/\(name)", to: name)
       }
-      try cli.folder.write("for \(number)", at: "tree/first")
+      try cli.directory.write("for \(number)", at: "tree/first")
       let outcome = try cli.run(Self.backup, under: strace.command)
       let isInjected = try strace.didInject()
       let what = "\(fault), call \(number): \(outcome.code), \(outcome.errors)"
@@ -66,7 +66,7 @@ struct SystemCallTests {
       if outcome.code == 0 {
         _ = try cli.succeed("restore latest:folders/tree --to back --repo repo --quiet")
         #expect(try cli.records("back") == cli.records("tree"), "\(what)")
-        try cli.folder.folder.removeTree("back")
+        try cli.directory.directory.removeTree("back")
       }
       let check = try cli.run("check --read-data --quiet --repo repo")
       #expect(check.code == 0, "\(what): \(check.output) \(check.errors)")
@@ -82,12 +82,12 @@ struct SystemCallTests {
     Fault("fchmod,fchownat,utimensat,ftruncate", "EIO", .once, "input/output"),
     Fault("syncfs", "EIO", .once, "input/output"), Fault("flock", "ENOLCK", .once, "lock"),
   ])
-  func aRestoreIntoAFolderThatIsThere(_ fault: Fault) throws {
+  func aRestoreIntoADirectoryThatIsThere(_ fault: Fault) throws {
     let cli = try Self.prepare()
     let older = try cli.records("tree")
     try cli.copy("tree", to: "original")
-    try cli.folder.write("other", at: "original/first")
-    try cli.folder.write("mine", at: "original/folder/mine")
+    try cli.directory.write("other", at: "original/first")
+    try cli.directory.write("mine", at: "original/folder/mine")
     let present = try cli.records("original")
     let paths = Self.paths(cli, ["into", "into/folder", "into/first", "into/folder/second"])
     try fault.forEachCall(on: fault.isMadeByTheLoaderToo ? paths : []) { number, strace in
@@ -105,7 +105,7 @@ struct SystemCallTests {
       if outcome.code == 0 { #expect(try cli.records("into") == older, "\(what)") }
       _ = try cli.succeed(Self.merge)
       #expect(try cli.records("into") == older, "\(what)")
-      try cli.folder.folder.removeTree("into")
+      try cli.directory.directory.removeTree("into")
       return isInjected
     }
   }
@@ -113,18 +113,18 @@ struct SystemCallTests {
   /// A bad sector in a pack costs the files that lie on it; all others come back.
   @Test func aPackThatTheDiskCannotReadCostsWhatIsInIt() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("one", at: "tree/one")
+    try cli.directory.write("one", at: "tree/one")
     _ = try cli.succeed("init repo --plain")
     _ = try cli.succeed(Self.backup)
     var random = Seeded(3)
-    try cli.folder.write(random.bytes(100_000), at: "tree/two")
+    try cli.directory.write(random.bytes(100_000), at: "tree/two")
     _ = try cli.succeed(Self.backup)
     let strace = try Strace("pread64,read", "EIO", "1+", on: [try cli.largestPack()])
     let line = "restore latest:folders/tree --to back --repo repo"
     let outcome = try cli.run(line, under: strace.command)
     #expect(try strace.didInject() && outcome.code == 13, "\(outcome.errors)")
     #expect(outcome.errors.contains("damaged: two: input/output error"), "\(outcome.errors)")
-    #expect(try cli.folder.read("back/one") == Array("one".utf8))
+    #expect(try cli.directory.read("back/one") == Array("one".utf8))
     #expect(try cli.names(in: "back") == ["one"])
     let again = try Strace("pread64,read", "EIO", "1+", on: [try cli.largestPack()])
     let check = try cli.run("check --read-data --repo repo", under: again.command)

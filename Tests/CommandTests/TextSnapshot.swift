@@ -7,23 +7,23 @@ import Testing
 /// With `SANDBOXCTL_RECORD_SNAPSHOTS` set the files are written instead, and each test that writes
 /// one that differs fails: what is recorded has to be read, and the tests run again without it.
 enum TextSnapshot {
-  private static let folder = URL(fileURLWithPath: #filePath)
+  private static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Snapshots", isDirectory: true)
 
   /// The names of all that is recorded.
   static func names() throws -> [String] {
-    try FileManager.default.contentsOfDirectory(atPath: folder.path)
+    try FileManager.default.contentsOfDirectory(atPath: directory.path)
       .filter { $0.hasSuffix(".txt") }.map { String($0.dropLast(4)) }
   }
 
   static func expect(
     _ text: String, is name: String, sourceLocation: SourceLocation = #_sourceLocation
   ) throws {
-    let file = folder.appendingPathComponent(name + ".txt")
+    let file = directory.appendingPathComponent(name + ".txt")
     let stored = try? String(contentsOf: file, encoding: .utf8)
     if stored == text { return }
     if ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD_SNAPSHOTS"] != nil {
-      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
       try text.write(to: file, atomically: true, encoding: .utf8)
       Issue.record("recorded \(file.lastPathComponent): read it", sourceLocation: sourceLocation)
       return

@@ -57,7 +57,7 @@ struct Transcript {
   }
 
   private static func masked(_ text: String, _ cli: CommandLine) -> String {
-    text.replacingOccurrences(of: cli.folder.string, with: "<folder>")
+    text.replacingOccurrences(of: cli.directory.string, with: "<folder>")
       .replacing(/[0-9a-f]{2}\/[0-9a-f]{64}/, with: "<id>")
       .replacing(/[0-9a-f]{64}/, with: "<id>")
       .replacing(

@@ -8,14 +8,14 @@ import Testing
   private let cli: CommandLine
   private static let count = 40
 
-  /// A folder to which a restore brought back its files: those that gave way are in the trash.
+  /// A directory to which a restore brought back its files: those that gave way are in the trash.
   init() throws {
     cli = try CommandLine(inMemory: true)
-    for number in 0..<Self.count { try cli.folder.write("old", at: Self.path(number)) }
+    for number in 0..<Self.count { try cli.directory.write("old", at: Self.path(number)) }
     _ = try cli.succeed("init repo --plain --no-default")
     _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet")
     for number in 0..<Self.count {
-      try cli.folder.write("new!", at: Self.path(number))
+      try cli.directory.write("new!", at: Self.path(number))
     }
     _ = try cli.succeed("restore latest --in-place --repo repo --no-snapshot --quiet --force")
   }
@@ -46,7 +46,7 @@ import Testing
     let drawn = SignalTests.drawn(output)
     #expect(drawn.contains { $0.contains(" of \(Self.count) files, ") }, "\(drawn)")
     #expect(
-      output.hasSuffix("deleted 160 B in \(Self.count) files, 6 folders of 1 operation\n"),
+      output.hasSuffix("deleted 160 B in \(Self.count) files, 6 directories of 1 operation\n"),
       "\(output)")
     #expect(
       try SignalTests.drawn(terminal(Self.line + " --quiet", slow: "unlinkat", milliseconds: 1))
@@ -56,7 +56,8 @@ import Testing
   @Test func withoutATerminalNothingIsDrawn() throws {
     let outcome = try cli.run(Self.line)
     #expect(outcome.code == 0 && outcome.errors.isEmpty, "\(outcome.errors)")
-    #expect(outcome.output == "deleted 160 B in \(Self.count) files, 6 folders of 1 operation\n")
+    #expect(
+      outcome.output == "deleted 160 B in \(Self.count) files, 6 directories of 1 operation\n")
   }
 
   @Test func asJSONEachSecondIsALine() throws {
@@ -90,7 +91,7 @@ import Testing
     let line = "purge --root device --level critical --dry-run"
     let output = try terminal(line, slow: "getdents64", milliseconds: 20)
     let drawn = SignalTests.drawn(output)
-    #expect(drawn.contains { $0.contains(/^[0-9]+ folders/) }, "\(drawn)")
+    #expect(drawn.contains { $0.contains(/^[0-9]+ directories/) }, "\(drawn)")
     #expect(output.contains("would free"), "\(output)")
     let outcome = try cli.run(line)
     #expect(outcome.code == 0 && !outcome.errors.contains("folders"), "\(outcome.errors)")

@@ -9,14 +9,14 @@ import Testing
   private static let restore =
     "restore latest --app notebook --in-place --delete --repo repo --no-snapshot"
 
-  private func prepare() throws -> (rig: DeviceRestoreRig, trash: ByteString) {
-    let rig = try DeviceRestoreRig()
+  private func prepare() throws -> (rig: DeviceRestoreFixture, trash: ByteString) {
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     try rig.change(data.appending("Documents/Notes/Recipes.md"), to: "spoilt")
     try rig.change(data.appending("Documents/mine/new.txt"), to: "mine")
     let report = try rig.cli.json(Self.restore + " --json")
     let id = try #require(report["trash"] as? String)
-    return (rig, rig.cli.folder.path(ByteString("device/.sandboxctl/trash/\(id)")))
+    return (rig, rig.cli.directory.path(ByteString("device/.sandboxctl/trash/\(id)")))
   }
 
   @Test func whatGivesWayIsKept() throws {
@@ -58,11 +58,11 @@ import Testing
     guard try Mount.isPermitted() else { return }
     let (rig, trash) = try prepare()
     let mount = try Mount(
-      on: Folder.open(path: trash.appending(Self.data)),
+      on: Directory.open(path: trash.appending(Self.data)),
       at: trash.appending(Self.data), "mounted")
     defer { withExtendedLifetime(mount) {} }
     let place = trash.appending(Self.data).appending("mounted")
-    try Folder.open(path: place).create("file").close()
+    try Directory.open(path: place).create("file").close()
     let outcome = try rig.cli.run("trash empty --root device")
     #expect(outcome.code == 3 && outcome.errors.contains("not deleted"), "\(outcome.errors)")
     #expect(rig.isThere(place.appending("file")))
@@ -70,13 +70,14 @@ import Testing
 
   @Test func aContainerOnAnotherVolumeHasATrashThere() throws {
     guard try Mount.isPermitted() else { return }
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     let name = try #require(data.lastComponent)
-    let above = try Folder.open(path: data.folderPath)
-    let mount = try Mount(on: rig.cli.folder.folder, at: rig.cli.folder.path, "other-volume")
+    let above = try Directory.open(path: data.directoryPath)
+    let mount = try Mount(
+      on: rig.cli.directory.directory, at: rig.cli.directory.path, "other-volume")
     defer { withExtendedLifetime(mount) {} }
-    let moved = rig.cli.folder.path("other-volume/data")
+    let moved = rig.cli.directory.path("other-volume/data")
     _ = try Program.run("mv", ["\(data)", "\(moved)"])
     try above.createLink(name, to: moved)
     try rig.change(moved.appending("Documents/Notes/Recipes.md"), to: "spoilt")
@@ -94,11 +95,11 @@ import Testing
   }
 
   @Test func twoOperationsOnOneAppDoNotMeet() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let data = try rig.place(Self.data, of: "device")
     try rig.change(data.appending("Documents/Notes/Recipes.md"), to: "spoilt")
     _ = try rig.cli.succeed(Self.restore)
-    let locks = try Folder.open(path: rig.cli.folder.path("device/.sandboxctl/locks"))
+    let locks = try Directory.open(path: rig.cli.directory.path("device/.sandboxctl/locks"))
     let names = try locks.names()
     #expect(names.count == 1)
     let lock = try FileLock(names[0], in: locks)
@@ -115,7 +116,7 @@ import Testing
   }
 
   @Test func aDryRunNamesTheRunningApp() throws {
-    let rig = try DeviceRestoreRig()
+    let rig = try DeviceRestoreFixture()
     let note = try rig.place(Self.data, of: "device").appending("Documents/Notes/Recipes.md")
     try rig.change(note, to: "spoilt")
     let plan = "restore latest --app notebook --in-place --repo repo --dry-run"

@@ -5,8 +5,8 @@ import Testing
 
 /// `install`, `update` and `rollback` as people use them.
 @Suite struct UpdateCommandTests {
-  private let rig: AppUpdateRig
-  init() throws { rig = try AppUpdateRig() }
+  private let rig: AppUpdateFixture
+  init() throws { rig = try AppUpdateFixture() }
 
   @Test func anUpdateKeepsTheDataAndItsInodes() throws {
     let data = try rig.data()
@@ -64,7 +64,7 @@ import Testing
       // 'init' has written the repository into the configuration.
       let outcome = try rig.cli.run(
         line.split(separator: " ").map(String.init),
-        environment: ["XDG_CONFIG_HOME": rig.cli.folder.string + "/none"])
+        environment: ["XDG_CONFIG_HOME": rig.cli.directory.string + "/none"])
       #expect(outcome.code == Int32(code), "\(line): \(outcome.errors)")
       #expect(outcome.errors.contains(words), "\(line): \(outcome.errors)")
     }
@@ -88,7 +88,7 @@ import Testing
     let data = try rig.data().filter { $0.key.isWithin("apps/org.example.notebook/data/Documents") }
     for container in try rig.cli.containers(of: "device")
     where container.path.isWithin("apps/org.example.notebook") {
-      try Folder.open(path: container.realPath.folderPath)
+      try Directory.open(path: container.realPath.directoryPath)
         .removeTree(container.realPath.lastComponent ?? "")
     }
     _ = try rig.cli.succeed(
@@ -110,7 +110,7 @@ import Testing
   @Test func theNextBackupReadsNothingThatMoved() throws {
     let older = try Program.run(
       "find", ["device", "-exec", "touch", "-h", "-d", "2024-01-01", "{}", "+"],
-      in: rig.cli.folder.url)
+      in: rig.cli.directory.url)
     try #require(older.code == 0)
     _ = try rig.cli.succeed("backup --root device --repo repo --quiet")
     let again = try rig.cli.json("backup --root device --repo repo --json")

@@ -6,7 +6,7 @@ import Testing
 /// The test vector `Tests/Vectors/repository-v1` on disk: both readers restore what it says, and
 /// refuse by name what is broken in copies of it.
 @Suite struct VectorTests {
-  private static let folder = Shared.packageRoot
+  private static let directory = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/repository-v1")
   private static let lister = Shared.packageRoot
     .appendingPathComponent("Tests/Vectors/list-tree.py").path
@@ -14,8 +14,8 @@ import Testing
   /// A copy of the vector, as `repo`.
   private static func copy() throws -> CommandLine {
     let cli = try CommandLine()
-    let source = folder.appendingPathComponent("repository").path
-    let copied = try Program.run("cp", ["-r", source, cli.folder.string + "/repo"])
+    let source = directory.appendingPathComponent("repository").path
+    let copied = try Program.run("cp", ["-r", source, cli.directory.string + "/repo"])
     #expect(copied.code == 0, "\(copied.errors)")
     return cli
   }
@@ -23,7 +23,7 @@ import Testing
   /// The lines of each snapshot, by id, without those that only root can restore for anyone else.
   private static func expected() throws -> [String: Set<Substring>] {
     let text = try String(
-      contentsOf: folder.appendingPathComponent("expected.txt"), encoding: .utf8)
+      contentsOf: directory.appendingPathComponent("expected.txt"), encoding: .utf8)
     var found: [String: Set<Substring>] = [:]
     for part in text.components(separatedBy: "\nsnapshot ").dropFirst() {
       let lines = part.split(separator: "\n")
@@ -37,7 +37,7 @@ import Testing
   }
 
   private static func lines(_ cli: CommandLine, _ name: String) throws -> Set<Substring> {
-    let outcome = try Program.run("python3", ["-B", lister, name], in: cli.folder.url)
+    let outcome = try Program.run("python3", ["-B", lister, name], in: cli.directory.url)
     #expect(outcome.code == 0, "\(outcome.errors)")
     return Set(outcome.output.split(separator: "\n").filter(isRestored))
   }
@@ -66,7 +66,7 @@ import Testing
   /// does not need it comes back.
   @Test func anyBrokenObjectIsNamed() throws {
     let cli = try Self.copy()
-    let base = cli.folder.string + "/repo/"
+    let base = cli.directory.string + "/repo/"
     for path in try FileManager.default.subpathsOfDirectory(atPath: base).sorted() {
       let url = URL(fileURLWithPath: base + path)
       guard try url.resourceValues(forKeys: [.isRegularFileKey]).isRegularFile == true,
@@ -83,8 +83,8 @@ import Testing
         let ours = try cli.run("restore latest --to back --repo repo")
         #expect([0, 13].contains(ours.code), "\(path): \(ours.errors)")
         #expect(!ours.errors.contains("Fatal"), "\(path): \(ours.errors)")
-        if try cli.folder.folder.statusIfPresent("back") != nil {
-          try cli.folder.folder.removeTree("back")
+        if try cli.directory.directory.statusIfPresent("back") != nil {
+          try cli.directory.directory.removeTree("back")
         }
       }
       try good.write(to: url)

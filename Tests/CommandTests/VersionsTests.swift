@@ -7,10 +7,10 @@ import Testing
   /// A name that several apps have is told as that, and not as a path that there is not.
   @Test func aNameOfSeveralAppsIsTold() throws {
     let cli = try CommandLine(inMemory: true)
-    try cli.folder.write("x", at: "home/.var/app/org.example.editor/data/notes")
+    try cli.directory.write("x", at: "home/.var/app/org.example.editor/data/notes")
     _ = try cli.succeed("init repo --plain --no-default")
     let backup = "backup --root home/.var/app --repo repo --quiet"
-    try cli.folder.write("y", at: "home/.var/app/com.another.editor/data/notes")
+    try cli.directory.write("y", at: "home/.var/app/com.another.editor/data/notes")
     _ = try cli.succeed(backup)
     let unclear = "'editor' is not clear: several apps are called so: 'com.another.editor', "
     let none = try cli.run("versions editor/data/notes --repo repo")
@@ -18,7 +18,7 @@ import Testing
     #expect(none.errors.contains("error: \(unclear)"), "\(none.errors)")
     #expect(none.errors.contains("give the whole identifier"), "\(none.errors)")
     // Where another snapshot has it, what was not looked at is told beside it.
-    try cli.folder.folder.folder("home/.var/app").removeTree("com.another.editor")
+    try cli.directory.directory.directory("home/.var/app").removeTree("com.another.editor")
     _ = try cli.succeed(backup)
     let some = try cli.run("versions editor/data/notes --repo repo")
     #expect(some.code == 0 && !some.output.isEmpty, "\(some.errors)")

@@ -70,7 +70,7 @@ import Testing
   func isNamedAndNothingRuns(_ mistake: Mistake) throws {
     let cli = try CommandLine()
     _ = try cli.succeed("sample device")
-    try cli.folder.write(mistake.text, at: "site.yaml")
+    try cli.directory.write(mistake.text, at: "site.yaml")
     let lint = try cli.run("policy lint site.yaml")
     #expect(lint.code == 5, "\(lint.errors)")
     let named = lint.output.split(separator: "\n")
@@ -88,15 +88,15 @@ import Testing
   @Test func aCycleOfExtendsIsNamedWithItsWay() throws {
     let cli = try CommandLine()
     for (name, next) in [("a", "b"), ("b", "c"), ("c", "a")] {
-      try cli.folder.write(
-        "policy: \(name)\nschema: 1\nlayout: folder\nextends: [\(next)]\n",
+      try cli.directory.write(
+        "policy: \(name)\nschema: 1\nlayout: directory\nextends: [\(next)]\n",
         at: ByteString("home/.config/sandboxctl/policies/\(name).yaml"))
     }
     let lint = try cli.run("policy lint a")
     #expect(lint.code == 5, "\(lint.errors)")
     #expect(lint.output.contains("policies/c.yaml:4:11: error: "), "\(lint.output)")
     #expect(lint.output.contains("a extends b extends c extends a"), "\(lint.output)")
-    try cli.folder.write("x", at: "tree/file")
+    try cli.directory.write("x", at: "tree/file")
     let classify = try cli.run("classify --layout folder --root tree --policy a")
     #expect(classify.code == 1)
     #expect(classify.output.isEmpty)

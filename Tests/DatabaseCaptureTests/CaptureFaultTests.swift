@@ -12,7 +12,7 @@ import Testing
   }
 
   private func failEachCall(staysBroken: Bool, disturbed: Bool) throws -> Outcome {
-    let rig = try Rig("faults", inMemory: true)
+    let rig = try Fixture("faults", inMemory: true)
     try rig.write(content(5000, 1), .database)
     try rig.write(log(salt: 1, 3000), .log)
     try rig.write(journal(200), .journal)
@@ -38,7 +38,7 @@ import Testing
   }
 
   /// Makes watching fail, by calls that do not fail themselves.
-  private func disturb(_ shelf: Shelf, _ rig: Rig) {
+  private func disturb(_ shelf: Shelf, _ rig: Fixture) {
     shelf.beforeReading = { member, times in
       guard member == .database && times < 3 else { return }
       try Faults.inject(Faults.Plan(at: .max, number: 0)) {
@@ -49,7 +49,7 @@ import Testing
   }
 
   private func attempt(
-    _ rig: Rig, _ shelf: Shelf, _ plan: Faults.Plan, _ outcome: inout Outcome
+    _ rig: Fixture, _ shelf: Shelf, _ plan: Faults.Plan, _ outcome: inout Outcome
   ) -> CaptureResult? {
     do {
       let result = try Faults.inject(plan) { try rig.capture(shelf) }

@@ -8,9 +8,9 @@ import Testing
 
 /// What real connections can do, and what they hold, while this program has its locks.
 @Suite struct LocksTests {
-  let rig: Rig
+  let rig: Fixture
   let shelf = Shelf()
-  init() throws { rig = try Rig("locks") }
+  init() throws { rig = try Fixture("locks") }
 
   private func connect(_ statements: String...) throws -> SQLiteProcess {
     try SQLiteProcess(statements: statements, on: rig.database)
@@ -119,10 +119,10 @@ import Testing
     connection.end()
   }
 
-  /// Copies of all descriptors that this program has of a file of the folder.
+  /// Copies of all descriptors that this program has of a file of the directory.
   private func duplicates(of name: ByteString) throws -> [Int32] {
     let identity = try rig.source.status(name).identity
-    let open = try Folder.open(path: "/proc/self/fd")
+    let open = try Directory.open(path: "/proc/self/fd")
     // Other tests open and close descriptors meanwhile.
     let found = try open.names().filter {
       (try? open.statusFollowing($0).identity) == identity
@@ -154,7 +154,7 @@ import Testing
     let connection = try connect(
       "PRAGMA journal_mode=wal", "CREATE TABLE t (a)", "INSERT INTO t VALUES (zeroblob(10000))")
     disturbReading()
-    let found = try rig.capture(shelf, whenBusy: .putOff, holdingAtMost: Rig.patientHold)
+    let found = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(result.method == .locks)
     #expect(result.members.map(\.member) == [.database, .log])
@@ -170,12 +170,12 @@ import Testing
     let connection = try connect("PRAGMA journal_mode=delete", "CREATE TABLE t (a)")
     try connection.tell("BEGIN EXCLUSIVE")
     disturbReading()
-    #expect(try rig.capture(shelf, whenBusy: .putOff) == nil)
+    #expect(try rig.capture(shelf, whenBusy: .deferred) == nil)
     // Nobody pauses within a transaction for so long.
     try rig.age()
     let start = Host.monotonicSeconds()
     disturbReading()
-    let later = try rig.capture(Shelf(), whenBusy: .putOff)
+    let later = try rig.capture(Shelf(), whenBusy: .deferred)
     #expect(later?.method == .watching)
     let again = Shelf()
     again.beforeReading = { [rig] _, times in
@@ -204,7 +204,7 @@ import Testing
     disturbReading()
     let deadline = Host.monotonicSeconds() + 600
     let found = try rig.capture(
-      shelf, whenBusy: .takeAsItStands(after: deadline), holdingAtMost: Rig.patientHold)
+      shelf, whenBusy: .takeAsItStands(after: deadline), holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(connection.end() == 0)
     #expect(result.method == .locks)
@@ -218,7 +218,7 @@ import Testing
     let workers = try Workers(count: 1, capacity: 1, name: "test")
     let path = rig.temporary.path("source")
     workers.submit {
-      guard let file = try? Folder.open(path: path).openOrCreate("db") else { return }
+      guard let file = try? Directory.open(path: path).openOrCreate("db") else { return }
       while !over.isUp {
         try? file.write([1])
         Host.pause(seconds: 0.0002)
@@ -240,7 +240,7 @@ import Testing
 
   @Test func whatCannotBeCopiedSoonEnoughIsPutOffOrTakenAsItStands() throws {
     try rig.write(content(3 << 20, 1), .database)
-    for whenBusy in [WhenBusy.putOff, .takeAsItStands(after: Host.monotonicSeconds() + 600)] {
+    for whenBusy in [WhenBusy.deferred, .takeAsItStands(after: Host.monotonicSeconds() + 600)] {
       let shelf = Shelf()
       disturbReading(shelf)
       // As on a volume without reflinks, which take no time.
@@ -249,7 +249,7 @@ import Testing
       let result = try Faults.inject(plan) {
         try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: -1)
       }
-      if case .putOff = whenBusy {
+      if case .deferred = whenBusy {
         #expect(result == nil)
       } else {
         #expect(result?.method == .asItStood && result?.obstacle == .tooLarge(seconds: -1))
@@ -331,10 +331,10 @@ import Testing
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION SELECT i + 1 FROM n WHERE i < 200) "
         + "INSERT INTO t SELECT randomblob(3000) FROM n")
     Host.pause(seconds: 0.05)
-    #expect(try rig.capture(shelf, whenBusy: .putOff) == nil)
+    #expect(try rig.capture(shelf, whenBusy: .deferred) == nil)
     #expect(try connection.tell("COMMIT") == "[]")
     Host.pause(seconds: 0.05)
-    #expect(try rig.capture(Shelf(), whenBusy: .putOff)?.method == .watching)
+    #expect(try rig.capture(Shelf(), whenBusy: .deferred)?.method == .watching)
     connection.end()
   }
 

@@ -15,10 +15,10 @@ import Testing
   @Test(arguments: ["wal", "delete", "truncate", "persist"])
   func burstsOfCommits(mode: String) throws {
     var generator = Seeded.fresh(mode)
-    let rig = try Rig("proof", inMemory: true)
+    let rig = try Fixture("proof", inMemory: true)
     try rig.prepare(mode, rows: 400)
     let writer = try SQLiteProcess([
-      Rig.program("bursts.py"), rig.temporary.string + "/source", mode, "\(generator.next())",
+      Fixture.program("bursts.py"), rig.temporary.string + "/source", mode, "\(generator.next())",
     ])
     var tally = Tally()
     for _ in 0..<Self.captures {
@@ -67,18 +67,18 @@ import Testing
         .joined(separator: ", ")
     }
 
-    mutating func verify(_ rig: Rig) throws {
+    mutating func verify(_ rig: Fixture) throws {
       guard !copies.isEmpty else { return }
-      #expect(try Rig.verify(captures) == "")
-      let faults = try Rig.verify(copies)
+      #expect(try Fixture.verify(captures) == "")
+      let faults = try Fixture.verify(copies)
       copied += copies.count
       damagedCopies += copies.filter { faults.contains($0.split(separator: " ")[0] + ":") }.count
       (captures, copies) = ([], [])
-      try rig.temporary.folder.removeTree("out")
+      try rig.temporary.directory.removeTree("out")
     }
   }
 
-  private func capture(_ rig: Rig, _ committed: Int, _ tally: inout Tally) throws {
+  private func capture(_ rig: Fixture, _ committed: Int, _ tally: inout Tally) throws {
     let shelf = Shelf()
     let deadline = Host.monotonicSeconds() + 10
     let result = try rig.capture(shelf, whenBusy: .takeAsItStands(after: deadline))
@@ -92,7 +92,7 @@ import Testing
   }
 
   /// What copying file by file gives: the database, then what lies beside it.
-  private func copyPlainly(_ rig: Rig, _ committed: Int, _ tally: inout Tally) throws {
+  private func copyPlainly(_ rig: Fixture, _ committed: Int, _ tally: inout Tally) throws {
     let place = "out/copy\(tally.copies.count)"
     for name: ByteString in ["db", "db-wal", "db-journal"] {
       guard let file = try? rig.source.file(name) else { continue }
@@ -103,7 +103,7 @@ import Testing
   }
 
   /// The last number whose commit has returned.
-  private func logged(_ rig: Rig) throws -> Int {
+  private func logged(_ rig: Fixture) throws -> Int {
     let bytes = try rig.temporary.read("source/bursts")
     return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0
   }

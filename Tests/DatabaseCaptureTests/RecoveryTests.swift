@@ -12,8 +12,8 @@ import Testing
   @Test(arguments: ["log", "journal-0", "journal-1", "journal-2"])
   func aChangedLogIsTakenAsSQLiteTakesIt(kind: String) throws {
     var random = Seeded.fresh(kind)
-    let temporary = try TemporaryFolder("recovery", inMemory: true)
-    let made = try Program.run("python3", [Rig.program("logs.py"), temporary.string])
+    let temporary = try TemporaryDirectory("recovery", inMemory: true)
+    let made = try Program.run("python3", [Fixture.program("logs.py"), temporary.string])
     guard made.code == 0 else { throw Program.Failure(description: made.errors) }
     let name: ByteString = kind == "log" ? "db-wal" : "db-journal"
     let place = ByteString(kind)
@@ -35,7 +35,7 @@ import Testing
     }
     #expect(expected[0].bytes != database, "the log counts for something")
     let paths = expected.map { "\(temporary.string)/\($0.place)\n" }.joined()
-    let told = try Program.run("python3", [Rig.program("recover.py")], input: Array(paths.utf8))
+    let told = try Program.run("python3", [Fixture.program("recover.py")], input: Array(paths.utf8))
     let answers = told.output.split(separator: "\n")
     try #require(answers.count == expected.count, "\(told.errors)")
     var compared = 0

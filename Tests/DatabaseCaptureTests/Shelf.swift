@@ -26,10 +26,12 @@ final class Shelf {
     contents[reader.member] = bytes
   }
 
-  /// Writes the members of a result as files of a folder.
-  func restore(_ result: CaptureResult, to folder: TemporaryFolder, at place: ByteString) throws {
+  /// Writes the members of a result as files of a directory.
+  func restore(_ result: CaptureResult, to directory: TemporaryDirectory, at place: ByteString)
+    throws
+  {
     for member in result.members {
-      try folder.write(contents[member.member] ?? [], at: place.appending(member.name))
+      try directory.write(contents[member.member] ?? [], at: place.appending(member.name))
     }
   }
 }

@@ -27,7 +27,7 @@ import Testing
   ])
   func writersAreAtIt(_ given: Case) throws {
     var generator = Seeded.fresh(given.testDescription)
-    let rig = try Rig("stress", inMemory: true)
+    let rig = try Fixture("stress", inMemory: true)
     try rig.prepare(given.mode)
     let writers = try start(given, rig, &generator)
     var tally = Tally()
@@ -48,13 +48,13 @@ import Testing
   }
 
   private func start(
-    _ given: Case, _ rig: Rig, _ generator: inout Seeded
+    _ given: Case, _ rig: Fixture, _ generator: inout Seeded
   ) throws -> (names: [String], processes: [SQLiteProcess]) {
     let names = (1...given.writers).map { "writer\($0)" }
     let more = given.checkpoints ? ["checkpoint"] : []
     let processes = try (names + more).map { name in
       try SQLiteProcess([
-        Rig.program("writer.py"), rig.temporary.string + "/source", name,
+        Fixture.program("writer.py"), rig.temporary.string + "/source", name,
         name == "checkpoint" ? name : given.mode, "\(generator.next())",
       ])
     }
@@ -64,7 +64,7 @@ import Testing
   /// What was captured, and what of it is not verified yet.
   private struct Tally {
     var methods: [CaptureMethod: Int] = [:]
-    var putOff = 0
+    var deferred = 0
     var verified = 0
     var waiting: [String] = []
 
@@ -72,21 +72,21 @@ import Testing
 
     var summary: String {
       let counts = methods.map { "\($0.value) \($0.key.rawValue)" }.sorted()
-      return (counts + ["\(putOff) put off", "\(verified) verified"]).joined(separator: ", ")
+      return (counts + ["\(deferred) put off", "\(verified) verified"]).joined(separator: ", ")
     }
 
-    mutating func verify(_ rig: Rig) throws {
+    mutating func verify(_ rig: Fixture) throws {
       if waiting.isEmpty { return }
-      let faults = try Rig.verify(waiting)
+      let faults = try Fixture.verify(waiting)
       #expect(faults == "")
       verified += waiting.count
       waiting = []
-      try rig.temporary.folder.removeTree("out")
+      try rig.temporary.directory.removeTree("out")
     }
   }
 
   private func captureOnce(
-    _ rig: Rig, _ given: Case, _ writers: [String], _ tally: inout Tally,
+    _ rig: Fixture, _ given: Case, _ writers: [String], _ tally: inout Tally,
     _ generator: inout Seeded
   ) throws {
     let committed = try writers.map { "\($0)=\(try number(rig, $0))" }
@@ -96,10 +96,10 @@ import Testing
     let patience = given.isExclusive ? 0.1 : 600
     let whenBusy: WhenBusy =
       Bool.random(using: &generator)
-      ? .putOff : .takeAsItStands(after: Host.monotonicSeconds() + patience)
-    let found = try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: Rig.patientHold)
+      ? .deferred : .takeAsItStands(after: Host.monotonicSeconds() + patience)
+    let found = try rig.capture(shelf, whenBusy: whenBusy, holdingAtMost: Fixture.patientHold)
     guard let result = found else {
-      tally.putOff += 1
+      tally.deferred += 1
       return
     }
     tally.methods[result.method, default: 0] += 1
@@ -111,7 +111,7 @@ import Testing
   }
 
   /// The last transaction that a writer says to have committed.
-  private func number(_ rig: Rig, _ writer: String) throws -> Int {
+  private func number(_ rig: Fixture, _ writer: String) throws -> Int {
     let bytes = try rig.temporary.read(ByteString("source/" + writer))
     return Int(String(decoding: bytes, as: UTF8.self).filter { $0 != " " }) ?? 0
   }

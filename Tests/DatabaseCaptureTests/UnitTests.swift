@@ -55,13 +55,13 @@ import Testing
   }
 
   @Test func theMagicIsWhole() throws {
-    let temporary = try TemporaryFolder("magic")
+    let temporary = try TemporaryDirectory("magic")
     for (bytes, expected) in [
       ("SQLite format 3\0", true), ("SQLite format 3\0more", true), ("SQLite format 3", false),
       ("SQLite format 4\0", false), ("", false),
     ] {
       try temporary.write(bytes, at: "f")
-      #expect(try DatabaseUnit.hasMagic(temporary.folder.file("f")) == expected)
+      #expect(try DatabaseUnit.hasMagic(temporary.directory.file("f")) == expected)
     }
   }
 }

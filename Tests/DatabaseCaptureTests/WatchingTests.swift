@@ -5,10 +5,10 @@ import TestSupport
 import Testing
 
 @Suite struct WatchingTests {
-  let rig: Rig
+  let rig: Fixture
   let shelf = Shelf()
   init() throws {
-    rig = try Rig("watching")
+    rig = try Fixture("watching")
     try rig.write(content(3_000_000, 1), .database)
     try rig.age()
   }
@@ -16,7 +16,7 @@ import Testing
   @Test func whatHoldsStillIsReadOnce() throws {
     try rig.write(log(salt: 1, 5000), .log)
     try rig.write([1, 2, 3], .sharedMemory)
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching && result.obstacle == nil)
     #expect(result.members.map(\.member) == [.database, .log])
     #expect(result.members.map(\.name) == ["db", "db-wal"])
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func aDatabaseWithoutCompanions() throws {
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(result.members.map(\.member) == [.database])
   }
@@ -38,7 +38,7 @@ import Testing
       if member == .database && times < 2 { try rig.write(content(2000, UInt64(times)), .database) }
       if member == .database && times == 2 { Host.pause(seconds: 0.03) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .database, .database])
     #expect(shelf.contents[.database] == content(2000, 1))
@@ -52,7 +52,7 @@ import Testing
       try rig.write(content(3_000_000, 2), .database)
       try rig.age()
     }
-    _ = try rig.capture(shelf, whenBusy: .putOff)
+    _ = try rig.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database])
     #expect(shelf.contents[.database] == content(3_000_000, 2))
   }
@@ -62,10 +62,10 @@ import Testing
       guard times == 0 else { return }
       try rig.temporary.write(content(3_000_000, 3), at: "new")
       let time = try rig.source.status("db").modified
-      try rig.temporary.folder.setModified(time, of: "new")
-      try rig.temporary.folder.rename("new", to: "db", in: rig.source)
+      try rig.temporary.directory.setModified(time, of: "new")
+      try rig.temporary.directory.rename("new", to: "db", in: rig.source)
     }
-    _ = try rig.capture(shelf, whenBusy: .putOff)
+    _ = try rig.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database])
     #expect(shelf.contents[.database] == content(3_000_000, 3))
   }
@@ -76,7 +76,7 @@ import Testing
       if member == .database { try rig.write(log(salt: 1, 5000) + [7, 7], .log) }
       if member == .log { try rig.write(log(salt: 1, 5000) + [7, 7, 8, 8], .log) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .log])
     // Its size when its reading began, not when the capture did.
@@ -91,7 +91,7 @@ import Testing
     shelf.beforeReading = { [rig] member, times in
       if member == .log && times == 0 { try rig.write(next, .log) }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(shelf.calls == [.database, .log, .database, .log])
     #expect(shelf.contents[.log] == next)
@@ -101,7 +101,7 @@ import Testing
     shelf.beforeReading = { [rig] _, times in
       if times == 0 { try rig.write(log(salt: 1, 100), .log) }
     }
-    _ = try rig.capture(shelf, whenBusy: .putOff)
+    _ = try rig.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .database, .log])
   }
 
@@ -110,7 +110,7 @@ import Testing
     shelf.beforeReading = { [rig] member, times in
       if member == .log && times == 0 { try rig.source.remove("db-wal") }
     }
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(shelf.calls == [.database, .log, .database])
     #expect(result.members.map(\.member) == [.database])
   }
@@ -119,7 +119,7 @@ import Testing
     for bytes in [journal(500), [UInt8](repeating: 0, count: 28), []] {
       try rig.write(bytes, .journal)
       let shelf = Shelf()
-      let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+      let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
       #expect(result.method == .watching)
       #expect(shelf.calls == [.database, .journal])
       #expect(shelf.contents[.journal] == bytes)
@@ -133,13 +133,13 @@ import Testing
         try rig.write([UInt8](repeating: 0, count: 508), .journal)
       }
     }
-    _ = try rig.capture(shelf, whenBusy: .putOff)
+    _ = try rig.capture(shelf, whenBusy: .deferred)
     #expect(shelf.calls == [.database, .journal, .database, .journal])
   }
 
   @Test func aTransactionOverSeveralDatabasesIsNotWatched() throws {
     try rig.write(journal(500) + journalMagic, .journal)
-    let found = try rig.capture(shelf, whenBusy: .putOff, holdingAtMost: Rig.patientHold)
+    let found = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     let result = try #require(found)
     #expect(result.method == .locks)
     #expect(shelf.contents[.journal] == journal(500) + journalMagic)
@@ -150,7 +150,7 @@ import Testing
     let start = Host.monotonicSeconds()
     // On a busy machine this thread may get here late.
     let before = Host.now().since(try rig.source.status("db").modified)
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(Host.monotonicSeconds() - start >= 0.02 - before - 0.001)
     let age = Host.now().since(try rig.source.status("db").modified)
@@ -160,7 +160,7 @@ import Testing
   @Test func aTimeInTheFutureIsNotWaitedFor() throws {
     let future = Timestamp(seconds: Host.now().seconds + 3600)
     try rig.source.setModified(future, of: "db")
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
   }
 
@@ -175,7 +175,7 @@ import Testing
       try file.write([1])
       try file.truncate(to: end)
     }
-    let result = try rig.capture(shelf, whenBusy: .putOff, holdingAtMost: Rig.patientHold)
+    let result = try rig.capture(shelf, whenBusy: .deferred, holdingAtMost: Fixture.patientHold)
     #expect(result?.method == .locks)
     // Three times 16 MiB by watching, then all of the copy, in pieces of a quarter of a MiB.
     #expect(shelf.calls == [.database, .database, .database, .database])
@@ -192,7 +192,7 @@ import Testing
     try #require(try file.status().allocated < 1 << 20, "no sparse files on this file system")
     var (holes, data): (UInt64, Int) = (0, 0)
     _ = try DatabaseCapture.capture(
-      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .putOff
+      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .deferred
     ) { reader in
       try reader.read(data: { data += $0.count }, hole: { holes += $0 })
     }
@@ -204,7 +204,7 @@ import Testing
     try rig.source.attributes(of: "db").set("user.note", to: [1, 2])
     var value: [UInt8]?
     _ = try DatabaseCapture.capture(
-      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .putOff
+      rig.unit, in: rig.source, spool: rig.spool, whenBusy: .deferred
     ) { value = try $0.attributes.value(of: "user.note") }
     #expect(value == [1, 2])
   }
@@ -212,7 +212,7 @@ import Testing
   @Test func whatIsNoRegularFileIsNoMember() throws {
     try rig.source.createLink("db-wal", to: "elsewhere")
     try rig.source.createSpecial("db-journal", kind: .fifo, permissions: 0o600)
-    let result = try #require(try rig.capture(shelf, whenBusy: .putOff))
+    let result = try #require(try rig.capture(shelf, whenBusy: .deferred))
     #expect(result.method == .watching)
     #expect(result.members.map(\.member) == [.database])
     try rig.source.remove("db")

@@ -73,7 +73,7 @@ import Testing
         .contains("4999 bytes free") == true)
     #expect(try refusal(of: bytes, limits: PackageLimits(availableBytes: 6000)) == nil)
     #expect(try refusal(of: bytes, limits: PackageLimits(pathBytes: 40))?.code == .unsafePackage)
-    // Folders that are only implied count, too.
+    // Directories that are only implied count, too.
     let implied = ZipBuilder.app([
       Entry("Payload/X.app/" + String(repeating: "d/", count: 30) + "f", [1])
     ]).bytes()
@@ -82,7 +82,7 @@ import Testing
 
   /// Deflated zeros: a thousand times as large as the archive, refused from a floor on.
   @Test func ratio() throws {
-    let folder = try TemporaryFolder("bomb")
+    let directory = try TemporaryDirectory("bomb")
     let script = """
       import sys, zipfile
       with zipfile.ZipFile(sys.argv[1], "w", zipfile.ZIP_DEFLATED) as z:
@@ -90,10 +90,10 @@ import Testing
           z.writestr("Payload/X.app/zeros", bytes(4 << 20))
       """
     let made = try Program.run(
-      "python3", ["-c", script, folder.string + "/b.ipa"],
+      "python3", ["-c", script, directory.string + "/b.ipa"],
       input: ZipBuilder.info("com.example.x"))
     #expect(made.code == 0, "\(made.errors)")
-    let bytes = try folder.read("b.ipa")
+    let bytes = try directory.read("b.ipa")
     #expect(try refusal(of: bytes) == nil)
     let strict = PackageLimits(ratioFloor: 1 << 20)
     #expect(try refusal(of: bytes, limits: strict)?.reason.contains("100 times") == true)

@@ -8,10 +8,10 @@ import Testing
 
 /// What a package is, and what comes out of it.
 @Suite struct PackageTests {
-  /// An app with an extension, groups, a link, an empty folder and names that are not UTF-8.
-  private func makeApp(in folder: TemporaryFolder) throws -> ByteString {
+  /// An app with an extension, groups, a link, an empty directory and names that are not UTF-8.
+  private func makeApp(in directory: TemporaryDirectory) throws -> ByteString {
     let app = ByteString("X.app")
-    try folder.write(
+    try directory.write(
       ZipBuilder.info(
         "com.example.x",
         [
@@ -21,27 +21,27 @@ import Testing
     let program = MachOBuilder(
       signature: MachOBuilder.entitlements(["group.com.example.x", "TEAM.*"]), padding: 300_000,
       isEncrypted: true)
-    try folder.write(program.universal(is64: false), at: app.appending("X"))
-    try folder.write(
+    try directory.write(program.universal(is64: false), at: app.appending("X"))
+    try directory.write(
       ZipBuilder.info("com.example.x.share", ["CFBundleVersion": "42", "CFBundleExecutable": "S"]),
       at: app.appending("PlugIns/S.appex/Info.plist"))
     let section = MachOBuilder(
       signature: MachOBuilder.entitlements([]),
       section: MachOBuilder.entitlements(["group.com.example.shared"]), padding: 500_000)
-    try folder.write(section.thin(), at: app.appending("PlugIns/S.appex/S"))
-    try folder.write([UInt8](repeating: 5, count: 70_000), at: app.appending("a b/ü.bin"))
-    try folder.write([], at: app.appending("a b/empty"))
-    let bundle = try folder.folder.folder(app)
-    try bundle.createFolder("void", permissions: 0o750)
+    try directory.write(section.thin(), at: app.appending("PlugIns/S.appex/S"))
+    try directory.write([UInt8](repeating: 5, count: 70_000), at: app.appending("a b/ü.bin"))
+    try directory.write([], at: app.appending("a b/empty"))
+    let bundle = try directory.directory.directory(app)
+    try bundle.createDirectory("void", permissions: 0o750)
     try bundle.createLink("link", to: "a b/../X")
-    try bundle.folder("a b").createLink("up", to: "../void")
+    try bundle.directory("a b").createLink("up", to: "../void")
     return app
   }
 
   private func check(_ app: AppPackage, _ form: PackageOrigin.Form) throws {
     #expect(app.origin.form == form)
     #expect(app.identifier == BundleIdentifier("com.example.x"))
-    #expect(app.bundleFolder == "X.app")
+    #expect(app.bundleDirectory == "X.app")
     #expect(app.shape == .flat)
     #expect((app.displayName, app.version, app.build) == ("Ex", "2.1", "42"))
     #expect(app.extensions.map(\.identifier) == [BundleIdentifier("com.example.x.share")])
@@ -60,10 +60,10 @@ import Testing
     #expect(app.size.entries == 13)
   }
 
-  @Test func folder() throws {
-    let folder = try TemporaryFolder("app")
-    let name = try makeApp(in: folder)
-    let package = try Package(opening: folder.path(name))
+  @Test func directory() throws {
+    let directory = try TemporaryDirectory("app")
+    let name = try makeApp(in: directory)
+    let package = try Package(opening: directory.path(name))
     try check(package.app, .folder)
     let contents = try package.contents()
     let paths = contents.map(\.entry.path)
@@ -76,15 +76,15 @@ import Testing
     let bytes = contents.reduce(0) { $0 + $1.content.count }
     #expect(package.app.size.bytes == UInt64(bytes))
     // By a link it is the same, under its own name.
-    try folder.folder.createLink("other", to: name)
-    #expect(try Package(opening: folder.path("other")).app.bundleFolder == "X.app")
+    try directory.directory.createLink("other", to: name)
+    #expect(try Package(opening: directory.path("other")).app.bundleDirectory == "X.app")
   }
 
-  /// An archive of the folder is the same app, entry for entry, whichever way it was packed.
-  @Test(arguments: ["stored", "deflated", "links followed by folders"])
+  /// An archive of the directory is the same app, entry for entry, whichever way it was packed.
+  @Test(arguments: ["stored", "deflated", "links followed by directories"])
   func archive(way: String) throws {
-    let folder = try TemporaryFolder("ipa")
-    _ = try makeApp(in: folder)
+    let directory = try TemporaryDirectory("ipa")
+    _ = try makeApp(in: directory)
     let script = """
       import os, stat, sys, zipfile
       way, out = sys.argv[1:]
@@ -108,12 +108,12 @@ import Testing
           z.writestr("iTunesMetadata.plist", "beside")
       """
     let made = try Program.run(
-      "python3", ["-c", script, way, folder.string + "/x.ipa"], in: folder.url)
+      "python3", ["-c", script, way, directory.string + "/x.ipa"], in: directory.url)
     #expect(made.code == 0, "\(made.errors)")
-    let package = try Package(opening: folder.path("x.ipa"))
+    let package = try Package(opening: directory.path("x.ipa"))
     try check(package.app, .archive)
     let archived = try package.contents().sorted { $0.entry.path < $1.entry.path }
-    let plain = try Package(opening: folder.path("X.app")).contents(piece: 1 << 20)
+    let plain = try Package(opening: directory.path("X.app")).contents(piece: 1 << 20)
     #expect(archived.map(\.entry.path) == plain.map(\.entry.path))
     #expect(archived.map(\.entry.kind) == plain.map(\.entry.kind))
     #expect(archived.map(\.entry.permissions) == plain.map(\.entry.permissions))
@@ -128,14 +128,14 @@ import Testing
 
   /// A real program makes the archive, too, and a zip that holds the bundle directly.
   @Test(.enabled(if: Program.exists("bsdtar"))) func otherPrograms() throws {
-    let folder = try TemporaryFolder("zip")
-    _ = try makeApp(in: folder)
+    let directory = try TemporaryDirectory("zip")
+    _ = try makeApp(in: directory)
     let made = try Program.run(
-      "bsdtar", ["-c", "-f", "x.zip", "--format", "zip", "X.app"], in: folder.url)
+      "bsdtar", ["-c", "-f", "x.zip", "--format", "zip", "X.app"], in: directory.url)
     #expect(made.code == 0, "\(made.errors)")
-    let package = try Package(opening: folder.path("x.zip"))
+    let package = try Package(opening: directory.path("x.zip"))
     try check(package.app, .archive)
-    let plain = try Package(opening: folder.path("X.app")).contents()
+    let plain = try Package(opening: directory.path("X.app")).contents()
     let archived = try package.contents().sorted { $0.entry.path < $1.entry.path }
     #expect(archived.map(\.content) == plain.map(\.content))
     #expect(archived.map(\.entry.kind) == plain.map(\.entry.kind))
@@ -143,39 +143,39 @@ import Testing
 
   /// Names that are not UTF-8 stay the bytes that they are.
   @Test func namesAreBytes() throws {
-    let folder = try TemporaryFolder("bytes")
+    let directory = try TemporaryDirectory("bytes")
     var entry = ZipBuilder.Entry("", [1, 2, 3])
     entry.name = Array("Payload/X.app/".utf8) + [0xff, 0xfe, 0x80]
-    let package = try Package.open(ZipBuilder.app([entry]).bytes(), in: folder)
+    let package = try Package.open(ZipBuilder.app([entry]).bytes(), in: directory)
     let last = try #require(try package.contents().last)
     #expect(Array(last.entry.path.bytes) == Array("X.app/".utf8) + [0xff, 0xfe, 0x80])
     #expect(last.content == [1, 2, 3])
     var flagged = ZipBuilder.Entry("Payload/X.app/caf\u{e9}", [4])
     flagged.flags = 1 << 11
-    let other = try Package.open(ZipBuilder.app([flagged]).bytes(), in: folder)
+    let other = try Package.open(ZipBuilder.app([flagged]).bytes(), in: directory)
     #expect(try other.contents().last?.entry.path == "X.app/caf\u{e9}")
   }
 
   /// What another program writes meanwhile is never taken for what was looked at.
   @Test func changesAreSeen() throws {
-    let folder = try TemporaryFolder("changes")
-    _ = try makeApp(in: folder)
-    let package = try Package(opening: folder.path("X.app"))
-    try folder.write([1], at: "X.app/a b/ü.bin")
+    let directory = try TemporaryDirectory("changes")
+    _ = try makeApp(in: directory)
+    let package = try Package(opening: directory.path("X.app"))
+    try directory.write([1], at: "X.app/a b/ü.bin")
     #expect(throws: ModelError.self) { try package.contents() }
-    let swapped = try Package(opening: folder.path("X.app"))
-    let bundle = try folder.folder.folder("X.app")
+    let swapped = try Package(opening: directory.path("X.app"))
+    let bundle = try directory.directory.directory("X.app")
     try bundle.remove("X")
     try bundle.createLink("X", to: "/etc/passwd")
     #expect(throws: ModelError.self) { try swapped.contents() }
   }
 
   @Test func whatIsNoPackage() throws {
-    let folder = try TemporaryFolder("none")
-    try folder.write([1], at: "Other/a")
+    let directory = try TemporaryDirectory("none")
+    try directory.write([1], at: "Other/a")
     func reason(_ name: ByteString) -> String? {
       do {
-        _ = try Package(opening: folder.path(name))
+        _ = try Package(opening: directory.path(name))
         return nil
       } catch {
         return error.reason
@@ -184,10 +184,11 @@ import Testing
     #expect(reason("Other")?.contains(".app") == true)
     #expect(reason("Other/a")?.contains("no zip archive") == true)
     #expect(reason("missing")?.contains("no such file") == true)
-    try folder.folder.createSpecial("fifo", kind: .fifo, permissions: 0o600)
+    try directory.directory.createSpecial("fifo", kind: .fifo, permissions: 0o600)
     #expect(reason("fifo")?.contains("neither") == true)
-    try folder.write(ZipBuilder.info("com.example.y"), at: "Y.app/Info.plist")
-    try folder.folder.folder("Y.app").createSpecial("pipe", kind: .fifo, permissions: 0o600)
+    try directory.write(ZipBuilder.info("com.example.y"), at: "Y.app/Info.plist")
+    try directory.directory.directory("Y.app").createSpecial(
+      "pipe", kind: .fifo, permissions: 0o600)
     #expect(reason("Y.app")?.contains("neither") == true)
   }
 }
@@ -211,8 +212,8 @@ import Testing
   }
 
   @Test func contentsShape() throws {
-    let folder = try TemporaryFolder("mac")
-    let package = try Package.open(app("${Library}/Ex/${BundleId}").bytes(), in: folder)
+    let directory = try TemporaryDirectory("mac")
+    let package = try Package.open(app("${Library}/Ex/${BundleId}").bytes(), in: directory)
     #expect(package.app.shape == .contents)
     #expect(package.app.groups.map(\.group) == [BundleIdentifier("ABCDE12345.com.example")])
     #expect(package.app.extensions.map(\.path) == ["X.app/Contents/PlugIns/S.appex"])
@@ -225,8 +226,8 @@ import Testing
   }
 
   @Test func unusableMigrations() throws {
-    let folder = try TemporaryFolder("mac")
-    let package = try Package.open(app("${Library}/../..").bytes(), in: folder)
+    let directory = try TemporaryDirectory("mac")
+    let package = try Package.open(app("${Library}/../..").bytes(), in: directory)
     #expect(package.app.migration == nil)
     #expect(package.app.findings.map(\.code) == [.contradiction, .unusableFile])
   }

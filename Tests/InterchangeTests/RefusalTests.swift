@@ -14,7 +14,7 @@ import Testing
     ("Payload/X.app/./x", "'.'"), ("Payload//X.app/x", "empty component"),
     ("Payload/X.app/a\u{0}b", "NUL"), ("Payload/X.app/..\\..\\x", "backslash"),
     ("Payload/X.app/" + String(repeating: "n", count: 256), "255 bytes"),
-    ("Payload/X.app/" + String(repeating: "d/", count: 80) + "f", "folders deep"),
+    ("Payload/X.app/" + String(repeating: "d/", count: 80) + "f", "directories deep"),
   ])
   func names(name: String, reason: String) throws {
     let error = try #require(try refusal(of: ZipBuilder.app([Entry(name, [1])]).bytes()))
@@ -96,10 +96,10 @@ import Testing
   @Test func duplicates() throws {
     let twice = ZipBuilder.app([Entry("Payload/X.app/f", [1]), Entry("Payload/X.app/f", [2])])
     #expect(try refusal(of: twice.bytes())?.reason.contains("twice") == true)
-    let asFolder = ZipBuilder.app([
+    let asDirectory = ZipBuilder.app([
       Entry("Payload/X.app/f", [1]), Entry("Payload/X.app/f/", mode: 0o040755),
     ])
-    #expect(try refusal(of: asFolder.bytes())?.reason.contains("twice") == true)
+    #expect(try refusal(of: asDirectory.bytes())?.reason.contains("twice") == true)
   }
 
   /// Apps of macOS go to volumes that fold case and composed characters; those of iOS do not.
@@ -126,7 +126,7 @@ import Testing
     let none = ZipBuilder([Entry("Payload/X.app/a", [1])])
     #expect(try refusal(of: none.bytes())?.reason.contains("no Info.plist") == true)
     let file = ZipBuilder([Entry("Payload/X.app", [1])])
-    #expect(try refusal(of: file.bytes())?.reason.contains("no folder") == true)
+    #expect(try refusal(of: file.bytes())?.reason.contains("no directory") == true)
   }
 
   @Test(arguments: [

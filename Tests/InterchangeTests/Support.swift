@@ -6,12 +6,12 @@ import Testing
 @testable import Interchange
 
 extension Package {
-  /// Opens a package that lies in a folder under a name.
+  /// Opens a package that lies in a directory under a name.
   static func open(
-    _ bytes: [UInt8], in folder: TemporaryFolder, limits: PackageLimits = PackageLimits()
+    _ bytes: [UInt8], in directory: TemporaryDirectory, limits: PackageLimits = PackageLimits()
   ) throws -> Package {
-    try folder.write(bytes, at: "x.ipa")
-    return try Package(opening: folder.path("x.ipa"), limits: limits)
+    try directory.write(bytes, at: "x.ipa")
+    return try Package(opening: directory.path("x.ipa"), limits: limits)
   }
 
   /// All entries with the files' contents, read in pieces.
@@ -35,9 +35,9 @@ extension Package {
 func refusal(
   of bytes: [UInt8], limits: PackageLimits = PackageLimits()
 ) throws -> ModelError? {
-  let folder = try TemporaryFolder("package")
+  let directory = try TemporaryDirectory("package")
   do {
-    _ = try Package.open(bytes, in: folder, limits: limits).contents()
+    _ = try Package.open(bytes, in: directory, limits: limits).contents()
     return nil
   } catch let error as ModelError {
     return error

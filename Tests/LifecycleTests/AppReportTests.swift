@@ -15,10 +15,10 @@ import Testing
   private struct Files {
     private(set) var all: [ByteString: (content: Int?, size: UInt64)] = [:]
 
-    init(_ rig: UpdateRig) throws {
+    init(_ rig: UpdateFixture) throws {
       for container in try rig.device().containers {
         let inner = ByteString(
-          container.absolutePath.bytes.dropFirst(rig.rig.folder.path.count + 1))
+          container.absolutePath.bytes.dropFirst(rig.rig.directory.path.count + 1))
         for (path, record) in try rig.rig.records(inner) where record.kind == .file {
           all[container.logicalPrefix.appending(path)] = (record.content, record.size)
         }
@@ -35,18 +35,18 @@ import Testing
   @Test func whatIsToldIsWhatHappens() throws {
     var random = Seeded.fresh("AppReportTests")
     for _ in 0..<Self.rounds {
-      let rig = try UpdateRig()
+      let rig = try UpdateFixture()
       try rig.fill(&random)
       for place in ["Documents", "tmp", "Library/Caches"] {
         let name = ByteString(Array("\(place)/odd".utf8) + [0xff, 0x0a] + Array("name".utf8))
-        try rig.rig.folder.write(
-          Array("odd".utf8), at: rig.data.appending(UpdateRig.old).appending(name))
+        try rig.rig.directory.write(
+          Array("odd".utf8), at: rig.data.appending(UpdateFixture.old).appending(name))
       }
       let isStrict = Bool.random(using: &random)
       try expectTold(rig, by: rig.plan(.update, Self.package) { $0.isStrict = isStrict })
       try rig.write("rewritten", "Documents/thesis.txt")
       try rig.write("new chapter", "Documents/chapter")
-      try Folder.open(path: rig.dataFolder().appending("Documents/deep/er")).remove("note")
+      try Directory.open(path: rig.dataDirectory().appending("Documents/deep/er")).remove("note")
       let choice = DataChoice.allCases.randomElement(using: &random)
       try expectTold(rig, by: rig.rollbackPlan { $0.data = choice })
       try expectTold(rig, by: rig.plan(.offload, nil))
@@ -59,7 +59,7 @@ import Testing
   }
 
   /// Carries out a plan and holds the device before and after against it.
-  private func expectTold(_ rig: UpdateRig, by plan: AppChangePlan) throws {
+  private func expectTold(_ rig: UpdateFixture, by plan: AppChangePlan) throws {
     let before = try Files(rig).all
     var source = Self.package
     let reader = try rig.rig.repository.beginReading()

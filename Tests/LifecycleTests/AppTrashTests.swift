@@ -9,14 +9,15 @@ import Testing
 @Suite(.spreadScans) struct AppTrashTests {
   private static let day: Int64 = 24 * 3600
 
-  private func items(_ rig: UpdateRig) throws -> [Trash.Item] {
+  private func items(_ rig: UpdateFixture) throws -> [Trash.Item] {
     try Trash(of: rig.device()).items()
   }
 
-  private func update(_ rig: UpdateRig, at seconds: Int64) throws {
+  private func update(_ rig: UpdateFixture, at seconds: Int64) throws {
     let package = MemoryPackage()
     var request = AppChangeRequest(
-      .update, of: UpdateRig.identifier, package: package.app, time: Timestamp(seconds: seconds))
+      .update, of: UpdateFixture.identifier, package: package.app, time: Timestamp(seconds: seconds)
+    )
     (request.isForced, request.isStrict, request.savesFirst) = (true, true, false)
     try rig.carryOut(AppChangePlan.make(try rig.scan(), request), package)
   }
@@ -24,7 +25,7 @@ import Testing
   /// The next operation on the app that succeeds empties it after a day; a refused or failed one, a dry
   /// run, and one on another app do not.
   @Test func theNextOperationAfterADayEmptiesIt() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let begin: Int64 = 1_900_000_000
     try update(rig, at: begin)
     let first = try items(rig)
@@ -34,7 +35,7 @@ import Testing
     let later = begin + 2 * Self.day + 10
     let counter = Faults.Plan(failing: [.rename], at: 1, number: 28, staysBroken: true)
     _ = Faults.inject(counter) { #expect(throws: (any Error).self) { try update(rig, at: later) } }
-    _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
+    _ = try Recovery(rig.device(), policy: PurgeFixture.policy(), isForced: true).run()
     #expect(try items(rig).map(\.id).starts(with: first.map(\.id)), "a failed one empties nothing")
     _ = try rig.plan(.update, MemoryPackage())
     #expect(try items(rig).map(\.id).starts(with: first.map(\.id)))
@@ -44,7 +45,7 @@ import Testing
 
   /// What a rollback that was interrupted still brings back is not emptied, asked for or by age.
   @Test func whatIsStillNeededStays() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.run(.update, MemoryPackage()) { $0.isStrict = true }
     let updated = try #require(try items(rig).first)
     let plan = try rig.rollbackPlan { $0.savesFirst = false }
@@ -56,10 +57,10 @@ import Testing
       let faults = Faults.Plan(failing: [.rename], at: call, number: 5, staysBroken: true)
       Faults.inject(faults) { _ = try? rig.carryOut(plan, from: reader) }
       if try InterruptedOperation.all(on: rig.root).contains(where: \.canBeFinished) { break }
-      _ = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run()
+      _ = try Recovery(rig.device(), policy: PurgeFixture.policy(), isForced: true).run()
     }
     #expect(try Trash(of: rig.device()).isInUse(updated))
-    let done = try Recovery(rig.device(), policy: PurgeRig.policy(), isForced: true).run().done
+    let done = try Recovery(rig.device(), policy: PurgeFixture.policy(), isForced: true).run().done
     #expect(done.map(\.isFinished) == [true])
     #expect(try !Trash(of: rig.device()).isInUse(updated))
     #expect(try rig.contents()["apps/org.example.one/data/tmp/upload"]?.text == "temporary")

@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// An archive of a folder whose storage fails while it is written.
+/// An archive of a directory whose storage fails while it is written.
 @Suite(.spreadScans) struct ArchiveDumpTests {
   /// A repository in memory with a file that a reader does not hold whole, and one after it.
   private struct Base {
@@ -14,10 +14,10 @@ import Testing
     static let size = 36_000_000
 
     init() throws {
-      let rig = try Rig(inMemory: true)
-      try rig.folder.write("small", at: "tree/second")
+      let rig = try Fixture(inMemory: true)
+      try rig.directory.write("small", at: "tree/second")
       let line = "seq 1 5000000 | head -c \(Self.size) > tree/first"
-      _ = try Program.run("/bin/sh", ["-ec", line], in: rig.folder.url)
+      _ = try Program.run("/bin/sh", ["-ec", line], in: rig.directory.url)
       repository = try Repository.create(in: storage, program: "test")
       let plan = BackupPlan.make(try rig.scan())
       let report = try BackupOperation(
@@ -39,21 +39,21 @@ import Testing
     let base = try Base()
     let reader = try base.repository.beginReading()
     guard case .folder(let tree, _) = try reader.source("folders/tree", in: base.snapshot) else {
-      Issue.record("no folder")
+      Issue.record("no directory")
       return
     }
     var pieces: [Int] = []
-    var leftOut: [PathRemark] = []
+    var excluded: [PathRemark] = []
     var dump = ArchiveDump(
       of: base.snapshot, from: reader,
       to: { bytes in
         if pieces.isEmpty { try base.removePacks() }
         pieces.append(bytes.count)
-      }, leavingOut: { leftOut.append($1) })
+      }, leavingOut: { excluded.append($1) })
     let error = #expect(throws: StoreError.self) { try dump.write(tree) }
     #expect(error?.kind == .damaged)
     #expect(error?.subject == "first" && error?.hint?.contains("dump again") == true)
-    #expect(leftOut.isEmpty && dump.damaged == 0)
+    #expect(excluded.isEmpty && dump.damaged == 0)
     // A header, some of the bytes that it promises, and nothing behind them.
     #expect(pieces.first.map { $0 % 512 } == 0)
     #expect(pieces.dropFirst().reduce(0, +) < Base.size)
@@ -71,7 +71,7 @@ import Testing
     let progress = watch.counters.progress
     #expect(progress.bytesDone == base.snapshot.snapshot.totals.bytes)
     #expect(progress.bytesDone == Base.size + 5 && given > Base.size + 5)
-    #expect(progress.filesDone == 2 && progress.inHand == "folders/tree/second")
+    #expect(progress.filesDone == 2 && progress.active == "folders/tree/second")
   }
 
   /// An archive that is interrupted within a file says so, and not that the file is lost.

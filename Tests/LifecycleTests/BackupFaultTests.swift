@@ -22,10 +22,10 @@ import Testing
     for call in Sampling.steps(8, "\(kind)") {
       guard isThere, call < 2000 else { break }
       last = call
-      let faulty = try FaultRig()
+      let faulty = try FaultFixture()
       // A database with its log, which is captured as one.
       for (name, text) in [("base", "SQLite format 3\0"), ("base-wal", "log")] {
-        try faulty.rig.folder.write(text, at: ByteString("tree/\(name)"))
+        try faulty.rig.directory.write(text, at: ByteString("tree/\(name)"))
       }
       var wanted: [SnapshotID: [ByteString: TreeRecord]] = [:]
       if !isFirst {
@@ -57,7 +57,7 @@ import Testing
     var error: (any Error)?
   }
 
-  private func attempt(_ faulty: FaultRig, _ kind: FaultKind, _ call: Int) throws -> Outcome {
+  private func attempt(_ faulty: FaultFixture, _ kind: FaultKind, _ call: Int) throws -> Outcome {
     var outcome = Outcome()
     outcome.isThere = try kind.inject(at: call, faulty.storage) {
       do {
@@ -71,7 +71,7 @@ import Testing
 
   /// Every snapshot that is listed is whole and as it was told; the next backup succeeds.
   private func check(
-    _ faulty: FaultRig, _ outcome: Outcome, _ known: [SnapshotID: [ByteString: TreeRecord]],
+    _ faulty: FaultFixture, _ outcome: Outcome, _ known: [SnapshotID: [ByteString: TreeRecord]],
     _ what: String
   ) throws {
     let records = try faulty.records

@@ -6,8 +6,8 @@ import Testing
 
 @Suite(.spreadScans) struct BackupTests {
   @Test func aSnapshotIsOfTheTimeAtWhichTheScanBegan() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("stays", at: "tree/stays")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("stays", at: "tree/stays")
     let before = Host.now()
     let scan = try rig.scan()
     let after = Host.now()
@@ -18,11 +18,11 @@ import Testing
 
   @Test func readingIsNoUse() throws {
     // What purge and others take for a sign of use stays as it was.
-    let rig = try Rig(inMemory: true)
-    try #require(try rig.folder.folder.notesAccess())
-    try rig.folder.write("small", at: "tree/small")
-    try rig.folder.write([UInt8](repeating: 1, count: 600_000), at: "tree/large")
-    let tree = try rig.folder.folder.folder("tree")
+    let rig = try Fixture(inMemory: true)
+    try #require(try rig.directory.directory.notesAccess())
+    try rig.directory.write("small", at: "tree/small")
+    try rig.directory.write([UInt8](repeating: 1, count: 600_000), at: "tree/large")
+    let tree = try rig.directory.directory.directory("tree")
     for name in ["small", "large"] {
       let touch = ["-a", "-d", "2020-01-01T00:00:00Z", "\(tree.path)/\(name)"]
       #expect(try Program.run("touch", touch).code == 0)
@@ -34,12 +34,12 @@ import Testing
   }
 
   @Test func whatGoesAwayBetweenScanAndReadingIsAWarning() throws {
-    let rig = try Rig()
-    try rig.folder.write("stays", at: "tree/stays")
-    try rig.folder.write("goes", at: "tree/goes")
-    try rig.folder.write("goes", at: "tree/folder/goes")
+    let rig = try Fixture()
+    try rig.directory.write("stays", at: "tree/stays")
+    try rig.directory.write("goes", at: "tree/goes")
+    try rig.directory.write("goes", at: "tree/folder/goes")
     let scan = try rig.scan()
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     try tree.remove("goes")
     try tree.removeTree("folder")
     let report = try rig.backup(scan)
@@ -50,30 +50,30 @@ import Testing
   }
 
   @Test func aLinkPutInAFilesPlaceIsNotFollowed() throws {
-    let rig = try Rig()
-    try rig.folder.write("secret", at: "outside")
-    try rig.folder.write("mine", at: "tree/file")
-    try rig.folder.write("mine", at: "tree/folder/file")
+    let rig = try Fixture()
+    try rig.directory.write("secret", at: "outside")
+    try rig.directory.write("mine", at: "tree/file")
+    try rig.directory.write("mine", at: "tree/folder/file")
     let scan = try rig.scan()
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     try tree.remove("file")
-    try tree.createLink("file", to: rig.folder.path("outside"))
+    try tree.createLink("file", to: rig.directory.path("outside"))
     try tree.removeTree("folder")
-    try tree.createLink("folder", to: rig.folder.path)
+    try tree.createLink("folder", to: rig.directory.path)
     let report = try rig.backup(scan)
     // What stands there when the source is looked at again is stored: the links themselves.
     #expect(report.isComplete)
     _ = try rig.restore(report)
-    let back = try Folder.open(path: rig.folder.path("back"))
+    let back = try Directory.open(path: rig.directory.path("back"))
     #expect(try back.names() == ["file", "folder"])
-    #expect(try back.target(of: "file") == rig.folder.path("outside"))
-    #expect(try back.target(of: "folder") == rig.folder.path)
+    #expect(try back.target(of: "file") == rig.directory.path("outside"))
+    #expect(try back.target(of: "folder") == rig.directory.path)
   }
 
   @Test func aFileThatNeverStandsStillIsStoredWithAWarning() throws {
-    let rig = try Rig()
-    try rig.folder.write([UInt8](repeating: 1, count: 4_000_000), at: "tree/busy")
-    let busy = try Folder.open(path: rig.folder.path("tree")).openOrCreate("busy")
+    let rig = try Fixture()
+    try rig.directory.write([UInt8](repeating: 1, count: 4_000_000), at: "tree/busy")
+    let busy = try Directory.open(path: rig.directory.path("tree")).openOrCreate("busy")
     let stop = BoundedQueue<Bool>(capacity: 1)
     let workers = try Workers(count: 1, capacity: 1, name: "writer")
     let writing = Writing(busy, until: stop)
@@ -108,27 +108,27 @@ import Testing
   }
 
   @Test func namesOfOneFileAreOneFileAgain() throws {
-    let rig = try Rig()
-    try rig.folder.write([UInt8](repeating: 5, count: 100_000), at: "tree/b/second")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
-    let inner = try tree.folder("b")
+    let rig = try Fixture()
+    try rig.directory.write([UInt8](repeating: 5, count: 100_000), at: "tree/b/second")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
+    let inner = try tree.directory("b")
     try tree.createHardLink("a-first", to: "second", in: inner)
     try tree.createHardLink("z-third", to: "second", in: inner)
     let report = try rig.backup()
     #expect(try rig.restore(report).isComplete)
-    let back = try Folder.open(path: rig.folder.path("back"))
+    let back = try Directory.open(path: rig.directory.path("back"))
     let identity = try back.status("a-first").identity
-    #expect(try back.folder("b").status("second").identity == identity)
+    #expect(try back.directory("b").status("second").identity == identity)
     #expect(try back.status("z-third").identity == identity)
     #expect(try back.status("z-third").links == 3)
     // A part of the group comes back as a file of its own, with its content.
     #expect(try rig.restore(report, "folders/tree/b", to: "part").isComplete)
-    #expect(try rig.folder.read("part/second") == rig.folder.read("tree/b/second"))
+    #expect(try rig.directory.read("part/second") == rig.directory.read("tree/b/second"))
   }
 
   @Test func theSnapshotSaysWhatItHolds() throws {
-    let rig = try Rig()
-    try rig.folder.write("12345", at: "tree/folder/file")
+    let rig = try Fixture()
+    try rig.directory.write("12345", at: "tree/folder/file")
     let first = try #require(try rig.backup().snapshot)
     let second = try #require(try rig.backup().snapshot).snapshot
     #expect(second.parent == first.id)

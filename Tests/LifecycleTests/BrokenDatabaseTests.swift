@@ -6,20 +6,20 @@ import Testing
 
 @testable import Lifecycle
 
-/// Databases that are not restored, or cannot be as a whole, into a folder that holds others of their
+/// Databases that are not restored, or cannot be as a whole, into a directory that holds others of their
 /// names: none of their files is put there, and what is there stays, with its log.
 @Suite(.spreadScans) struct BrokenDatabaseTests {
   private static let later: [ByteString: String] = [
     "db": "SQLite format 3\0later", "db-wal": "log of later", "db-shm": "index of later",
   ]
 
-  private let rig: Rig
+  private let rig: Fixture
   init() throws {
-    rig = try Rig(inMemory: true)
-    try rig.folder.write(
+    rig = try Fixture(inMemory: true)
+    try rig.directory.write(
       Array("SQLite format 3\0".utf8) + Seeded(1).someBytes(200_000), at: "tree/db")
     for (name, text) in Self.later {
-      try rig.folder.write(text, at: ByteString("into").appending(name))
+      try rig.directory.write(text, at: ByteString("into").appending(name))
     }
   }
 
@@ -28,9 +28,9 @@ import Testing
     let storage = rig.repository.storage
     let packs = try #require(ObjectPath("packs"))
     var found: Set<ObjectPath> = []
-    for folder in try storage.list(packs) {
-      for name in try storage.list(packs.appending(folder)) {
-        let path = packs.appending(folder).appending(name)
+    for directory in try storage.list(packs) {
+      for name in try storage.list(packs.appending(directory)) {
+        let path = packs.appending(directory).appending(name)
         if try #require(try storage.status(path)).size > 100_000 { found.insert(path) }
       }
     }
@@ -57,7 +57,7 @@ import Testing
   func aDatabaseDoesNotComeWithoutItsLog(deletes: Bool) throws {
     _ = try rig.backup()
     let before = try dataPacks()
-    try rig.folder.write(Seeded(2).someBytes(150_000), at: "tree/db-wal")
+    try rig.directory.write(Seeded(2).someBytes(150_000), at: "tree/db-wal")
     let report = try rig.backup()
     let packs = try dataPacks().subtracting(before)
     try #require(packs.count == 1)
@@ -73,7 +73,7 @@ import Testing
   func aLogStaysWithADatabaseThatIsNotReplaced(_ mode: OverwriteMode) throws {
     try rig.setTime("tree/db", 100)
     try rig.setTime("into/db", 200)
-    try rig.folder.write("more", at: "into/more")
+    try rig.directory.write("more", at: "into/more")
     let merged = try rig.merge(try rig.backup(), into: "into", mode, deletes: true)
     #expect(merged.isComplete && merged.deleted.entries == 1)
     #expect(merged.spared.map(\.path) == ["db-shm", "db-wal"])
@@ -85,7 +85,7 @@ import Testing
   @Test func aLogGoesWithItsDatabase() throws {
     let report = try rig.backup()
     for name in ["other", "other-wal", "other-shm", "alone-wal"] {
-      try rig.folder.write(name, at: ByteString("into/\(name)"))
+      try rig.directory.write(name, at: ByteString("into/\(name)"))
     }
     let merged = try rig.merge(report, into: "into", .always, deletes: true)
     #expect(merged.isComplete && merged.spared.isEmpty)
@@ -94,7 +94,7 @@ import Testing
 
   /// Told to stop when the log would be placed, a restore places neither it nor the database.
   @Test func aRestoreDoesNotStopBetweenALogAndItsDatabase() throws {
-    try rig.folder.write("log of stored", at: "tree/db-wal")
+    try rig.directory.write("log of stored", at: "tree/db-wal")
     let plan = try rig.plan(try rig.backup(), into: "into", .always)
     for stop in 1... {
       let asked = Atomic<Int>(0)
@@ -103,7 +103,7 @@ import Testing
         isStopping: { asked.add(1, ordering: .relaxed).newValue >= stop })
       let report = try? operation.run()
       let hasLog = try rig.text("into/db-wal") == "log of stored"
-      let hasDatabase = try rig.folder.read("into/db") == rig.folder.read("tree/db")
+      let hasDatabase = try rig.directory.read("into/db") == rig.directory.read("tree/db")
       #expect(hasLog == hasDatabase, "\(stop)")
       if report != nil {
         #expect(hasLog && stop > 3, "\(stop)")
@@ -114,32 +114,32 @@ import Testing
 
   /// Where nothing of it is, a database comes without a log that is damaged: it is all that can be had.
   @Test(arguments: [false, true]) func aDatabaseComesToANewPlaceWithoutItsLog(
-    isFolderThere: Bool
+    isDirectoryThere: Bool
   ) throws {
     _ = try rig.backup()
     let before = try dataPacks()
-    try rig.folder.write(Seeded(2).someBytes(150_000), at: "tree/db-wal")
+    try rig.directory.write(Seeded(2).someBytes(150_000), at: "tree/db-wal")
     let report = try rig.backup()
     for pack in try dataPacks().subtracting(before) { try rig.repository.storage.remove(pack) }
-    if isFolderThere { try rig.folder.write("mine", at: "back/mine") }
+    if isDirectoryThere { try rig.directory.write("mine", at: "back/mine") }
     let back =
-      try isFolderThere ? rig.merge(report, into: "back", .always) : rig.restore(report)
+      try isDirectoryThere ? rig.merge(report, into: "back", .always) : rig.restore(report)
     #expect(back.damaged.map(\.path) == ["db-wal"])
     #expect(back.failed.map(\.path) == ["db"])
     #expect(back.failed.allSatisfy { $0.remark.contains("it comes without 'db-wal'") })
     #expect(try rig.names("back").filter { $0 != "mine" } == ["db"])
-    #expect(try rig.folder.read("back/db") == rig.folder.read("tree/db"))
+    #expect(try rig.directory.read("back/db") == rig.directory.read("tree/db"))
   }
 
   /// A log that something stands in the way of leaves its database behind, and the other way round.
   @Test(arguments: ["db", "db-wal"]) func nothingComesOfADatabaseThatIsInTheWay(
     _ blocked: String
   ) throws {
-    try rig.folder.write("log of stored", at: "tree/db-wal")
+    try rig.directory.write("log of stored", at: "tree/db-wal")
     let report = try rig.backup()
-    let into = try Folder.open(path: rig.folder.path("into"))
+    let into = try Directory.open(path: rig.directory.path("into"))
     try into.remove(ByteString(blocked))
-    try rig.folder.write("mine", at: ByteString("into/\(blocked)/mine"))
+    try rig.directory.write("mine", at: ByteString("into/\(blocked)/mine"))
     let merged = try rig.merge(report, into: "into", .always)
     #expect(Set(merged.failed.map(\.path)) == ["db", "db-wal"])
     #expect(merged.restored.entries == 0)
@@ -149,11 +149,11 @@ import Testing
     #expect(try rig.names("into") == ["db", "db-shm", "db-wal"])
   }
 
-  /// A folder of a log's name is no log.
-  @Test func aFolderIsNoLog() throws {
-    let into = try Folder.open(path: rig.folder.path("into"))
+  /// A directory of a log's name is no log.
+  @Test func aDirectoryIsNoLog() throws {
+    let into = try Directory.open(path: rig.directory.path("into"))
     try into.remove("db-wal")
-    try rig.folder.write("mine", at: "into/db-wal/mine")
+    try rig.directory.write("mine", at: "into/db-wal/mine")
     let merged = try rig.merge(try rig.backup(), into: "into", .always)
     #expect(merged.isComplete)
     #expect(try rig.names("into/db-wal") == ["mine"])
@@ -162,28 +162,28 @@ import Testing
   /// What looks like the log of a log is a file like any other, in a backup and in a restore.
   @Test func aLogHasNoLog() throws {
     for name in ["db-wal", "db-wal-wal", "db-wal-wal-journal", "db-journal-wal"] {
-      try rig.folder.write("stored \(name)", at: ByteString("tree/\(name)"))
+      try rig.directory.write("stored \(name)", at: ByteString("tree/\(name)"))
     }
-    try rig.folder.write("log of log of later", at: "into/db-wal-wal")
+    try rig.directory.write("log of log of later", at: "into/db-wal-wal")
     let merged = try rig.merge(try rig.backup(), into: "into", .always)
     #expect(merged.isComplete)
     for name in try rig.names("tree") {
-      let stored = try rig.folder.read(ByteString("tree").appending(name))
-      #expect(try rig.folder.read(ByteString("into").appending(name)) == stored)
+      let stored = try rig.directory.read(ByteString("tree").appending(name))
+      #expect(try rig.directory.read(ByteString("into").appending(name)) == stored)
     }
   }
 
   /// Another name of a database that is to stay does not become one of the other file that is there.
   @Test func anotherNameOfADatabaseThatStaysDoesNotComeWithWrongContent() throws {
     for name in ["aa/db", "aa/db-wal"] as [ByteString] {
-      try rig.folder.write("stored \(name)", at: ByteString("tree").appending(name))
+      try rig.directory.write("stored \(name)", at: ByteString("tree").appending(name))
     }
-    let folder = try Folder.open(path: rig.folder.path("tree/aa"))
-    try folder.createHardLink("twin", to: "db", in: folder)
-    try Folder.make(path: rig.folder.path("tree/zone")).createHardLink(
-      "twin", to: "db", in: folder)
+    let directory = try Directory.open(path: rig.directory.path("tree/aa"))
+    try directory.createHardLink("twin", to: "db", in: directory)
+    try Directory.make(path: rig.directory.path("tree/zone")).createHardLink(
+      "twin", to: "db", in: directory)
     // The log stays, so that the database does not come.
-    try rig.folder.write("log of later", at: "into/aa/db-wal")
+    try rig.directory.write("log of later", at: "into/aa/db-wal")
     let merged = try rig.merge(try rig.backup(), into: "into", .never)
     #expect(try rig.names("into/aa") == ["db-wal"])
     #expect(merged.failed.map(\.path).sorted() == ["aa/db", "aa/twin"])
@@ -208,23 +208,23 @@ import Testing
 
   /// A log whose database the snapshot does not hold does not come to the one that is there.
   @Test func aLogDoesNotComeWithoutItsDatabase() throws {
-    try rig.folder.write("log of stored", at: "tree/db-wal")
-    try Folder.open(path: rig.folder.path("tree")).remove("db")
+    try rig.directory.write("log of stored", at: "tree/db-wal")
+    try Directory.open(path: rig.directory.path("tree")).remove("db")
     let report = try rig.backup()
     let merged = try rig.merge(report, into: "into", .always, deletes: false)
     #expect(merged.failed.map(\.path) == ["db-wal"] && merged.restored.entries == 0)
     try expectThatAllStayed()
     // Where there is no database it is a file like any other.
-    try rig.folder.write("mine", at: "other/mine")
+    try rig.directory.write("mine", at: "other/mine")
     #expect(try rig.merge(report, into: "other", .always).isComplete)
     #expect(try rig.text("other/db-wal") == "log of stored")
   }
 
   /// What is no database has neither log nor journal, whatever lies beside it.
   @Test func whatIsNoDatabaseHasNoJournal() throws {
-    try rig.folder.write("stored trip", at: "tree/trip")
+    try rig.directory.write("stored trip", at: "tree/trip")
     for name in ["trip", "trip-journal", "trip-shm"] {
-      try rig.folder.write("my \(name)", at: ByteString("into/\(name)"))
+      try rig.directory.write("my \(name)", at: ByteString("into/\(name)"))
     }
     let merged = try rig.merge(try rig.backup(), "folders/tree/trip", into: "into/trip", .always)
     #expect(merged.isComplete && merged.displaced.isEmpty)
@@ -236,7 +236,7 @@ import Testing
 
   /// A log that is asked for by itself does not come to another state of its database.
   @Test func aLogByItselfDoesNotComeToADatabase() throws {
-    try rig.folder.write("log of stored", at: "tree/db-wal")
+    try rig.directory.write("log of stored", at: "tree/db-wal")
     let report = try rig.backup()
     let merged = try rig.merge(report, "folders/tree/db-wal", into: "into/db-wal", .always)
     #expect(merged.failed.map(\.path) == ["db-wal"])
@@ -249,11 +249,11 @@ import Testing
   /// Long names get short ones where they give way.
   @Test func aDatabaseOfALongNameComesWhole() throws {
     let name = ByteString([UInt8](repeating: UInt8(ascii: "x"), count: 247))
-    for (folder, text) in [("tree", "stored"), ("into", "there")] as [(ByteString, String)] {
-      try rig.folder.write("\(text)", at: folder.appending(name))
-      try rig.folder.write("log of \(text)", at: folder.appending(ByteString("\(name)-wal")))
+    for (directory, text) in [("tree", "stored"), ("into", "there")] as [(ByteString, String)] {
+      try rig.directory.write("\(text)", at: directory.appending(name))
+      try rig.directory.write("log of \(text)", at: directory.appending(ByteString("\(name)-wal")))
     }
-    try rig.folder.write("journal", at: ByteString("into/\(name)-journal"))
+    try rig.directory.write("journal", at: ByteString("into/\(name)-journal"))
     #expect(try rig.merge(try rig.backup(), into: "into", .always).isComplete)
     #expect(try rig.text(ByteString("into").appending(name)) == "stored")
     #expect(try rig.text(ByteString("into/\(name)-wal")) == "log of stored")
@@ -263,7 +263,7 @@ import Testing
 
   /// A file of an index's name that the snapshot holds is none of another state.
   @Test func anIndexThatIsStoredIsNoStray() throws {
-    try rig.folder.write("index of later", at: "tree/db-shm")
+    try rig.directory.write("index of later", at: "tree/db-shm")
     try rig.setTime("tree/db-shm", 100)
     try rig.setTime("into/db-shm", 100)
     let merged = try rig.merge(try rig.backup(), into: "into", .ifChanged)
@@ -278,7 +278,7 @@ import Testing
     snapshot.unreadable = [PathNote(path: "folders/tree/db-wal", note: "it was locked")]
     let stored = StoredSnapshot(id: made.id, snapshot: snapshot)
     let request = RestoreRequest(
-      path: "folders/tree", target: rig.folder.path("into"), overwrite: .always, deletes: true)
+      path: "folders/tree", target: rig.directory.path("into"), overwrite: .always, deletes: true)
     let reader = try rig.repository.beginReading()
     let plan = try RestorePlan.make(stored, request, from: reader)
     #expect(try RestoreOperation(plan, from: reader).run().isComplete)
@@ -288,15 +288,15 @@ import Testing
     #expect(try rig.text(ByteString("into").appending(log)) == Self.later["db-wal"])
   }
 
-  /// Another name, in a folder that was settled before, of a database that cannot come.
+  /// Another name, in a directory that was settled before, of a database that cannot come.
   @Test func aUnitWithANameOfADatabaseThatStaysIsLeft() throws {
     for name in ["aa", "aa-wal", "sub/x-wal"] as [ByteString] {
-      try rig.folder.write("stored \(name)", at: ByteString("tree").appending(name))
+      try rig.directory.write("stored \(name)", at: ByteString("tree").appending(name))
     }
-    let tree = try Folder.open(path: rig.folder.path("tree"))
-    try tree.folder("sub").createHardLink("x", to: "aa", in: tree)
+    let tree = try Directory.open(path: rig.directory.path("tree"))
+    try tree.directory("sub").createHardLink("x", to: "aa", in: tree)
     for name in ["aa", "aa-wal/mine", "sub/x", "sub/x-wal", "sub/x-journal"] as [ByteString] {
-      try rig.folder.write("there \(name)", at: ByteString("into").appending(name))
+      try rig.directory.write("there \(name)", at: ByteString("into").appending(name))
     }
     let report = try rig.backup()
     let merged = try rig.merge(report, into: "into", .always)
@@ -310,7 +310,7 @@ import Testing
   /// A file whose name leaves no room for a log has none.
   @Test(arguments: [247, 252, 255]) func aLongNameHasNoLog(_ length: Int) throws {
     let name = ByteString([UInt8](repeating: UInt8(ascii: "x"), count: length))
-    try rig.folder.write("stored", at: ByteString("tree").appending(name))
+    try rig.directory.write("stored", at: ByteString("tree").appending(name))
     let report = try rig.backup()
     let merged = try rig.merge(
       report, ByteString("folders/tree").appending(name), into: ByteString("into").appending(name),
@@ -321,14 +321,14 @@ import Testing
 
   /// Whoever has something under the name that gives way to a database keeps it.
   @Test(arguments: [false, true]) func aNameThatIsTakenStays(isDatabaseThere: Bool) throws {
-    if !isDatabaseThere { try Folder.open(path: rig.folder.path("into")).remove("db") }
+    if !isDatabaseThere { try Directory.open(path: rig.directory.path("into")).remove("db") }
     let plan = try rig.plan(try rig.backup(), into: "into", .always)
     let taken = ["db", "db-wal"].map { ByteString("into/\($0)\(plan.tree.asideSuffix)") }
-    for path in taken { try rig.folder.write("mine", at: path) }
+    for path in taken { try rig.directory.write("mine", at: path) }
     let report = try RestoreOperation(plan, from: rig.repository.beginReading()).run()
     #expect(report.isComplete)
     for path in taken { #expect(try rig.text(path) == "mine") }
-    #expect(try rig.folder.read("into/db") == rig.folder.read("tree/db"))
+    #expect(try rig.directory.read("into/db") == rig.directory.read("tree/db"))
     #expect(try rig.text(ByteString("\(taken[1]).1")) == "log of later")
     #expect(try rig.names("into").count == 5)
   }
@@ -338,17 +338,17 @@ import Testing
     let report = try rig.backup()
     _ = try rig.merge(report, into: "into", .always)
     #expect(try rig.plan(report, into: "into", .ifChanged).isIdle)
-    try rig.folder.write("log of another state", at: "into/db-wal")
+    try rig.directory.write("log of another state", at: "into/db-wal")
     #expect(try !rig.plan(report, into: "into", .ifChanged).isIdle)
   }
 
   /// Where nothing is damaged both come, and what was there goes.
   @Test func aWholeDatabaseComesWithItsLog() throws {
-    try rig.folder.write("log of stored", at: "tree/db-wal")
+    try rig.directory.write("log of stored", at: "tree/db-wal")
     let merged = try rig.merge(try rig.backup(), into: "into", .always, deletes: true)
     #expect(merged.isComplete)
     #expect(try rig.names("into") == ["db", "db-wal"])
     #expect(try rig.text("into/db-wal") == "log of stored")
-    #expect(try rig.folder.read("into/db") == rig.folder.read("tree/db"))
+    #expect(try rig.directory.read("into/db") == rig.directory.read("tree/db"))
   }
 }

@@ -10,13 +10,13 @@ import Testing
 @Suite(.spreadScans) struct BundleTests {
   /// A simulator's device with one app.
   private struct Phone {
-    let rig: Rig
+    let rig: Fixture
     static let containers: ByteString = "phone/data/Containers"
-    var root: ByteString { rig.folder.path("phone") }
+    var root: ByteString { rig.directory.path("phone") }
 
     init() throws {
-      rig = try Rig()
-      try rig.folder.write("<plist><dict/></plist>", at: "phone/device.plist")
+      rig = try Fixture()
+      try rig.directory.write("<plist><dict/></plist>", at: "phone/device.plist")
       try write(bundle: "B1", version: "1.2")
       try writeData("D1")
     }
@@ -24,55 +24,55 @@ import Testing
     func write(bundle uuid: ByteString, version: String) throws {
       let top = Self.containers.appending("Bundle/Application").appending(uuid)
       let app = top.appending("Example.app")
-      try rig.folder.write(
+      try rig.directory.write(
         """
         <plist><dict><key>CFBundleIdentifier</key><string>org.example.one</string>
         <key>CFBundleShortVersionString</key><string>\(version)</string>
         <key>CFBundleVersion</key><string>7</string></dict></plist>
         """, at: app.appending("Info.plist"))
       for number in 0..<20 {
-        try rig.folder.write("resource \(number)", at: app.appending(ByteString("r/\(number)")))
+        try rig.directory.write("resource \(number)", at: app.appending(ByteString("r/\(number)")))
       }
-      try rig.folder.write("program", at: app.appending("Example"))
+      try rig.directory.write("program", at: app.appending("Example"))
     }
 
     func writeData(_ uuid: ByteString) throws {
       let data = Self.containers.appending("Data/Application").appending(uuid)
       let metadata = ".com.apple.mobile_container_manager.metadata.plist"
-      try rig.folder.write(
+      try rig.directory.write(
         """
         <plist><dict><key>MCMMetadataIdentifier</key><string>org.example.one</string></dict></plist>
         """, at: data.appending(ByteString(metadata)))
       for number in 0..<10 {
-        try rig.folder.write(
+        try rig.directory.write(
           "note \(number)", at: data.appending(ByteString("Documents/\(number)")))
       }
     }
 
     func place(_ kind: ByteString) -> ByteString {
-      rig.folder.path(Self.containers).appending(kind).appending("Application")
+      rig.directory.path(Self.containers).appending(kind).appending("Application")
     }
 
     /// Moves a container to another UUID: by renaming it, or as a copy with its times.
     func move(_ kind: ByteString, _ old: ByteString, to new: ByteString, asCopy: Bool) throws {
-      let folder = try Folder.open(path: place(kind))
-      guard asCopy else { return try folder.rename(old, to: new, in: folder) }
+      let directory = try Directory.open(path: place(kind))
+      guard asCopy else { return try directory.rename(old, to: new, in: directory) }
       let outcome = try Program.run(
         "cp", ["-a", "\(place(kind).appending(old))", "\(place(kind).appending(new))"])
       #expect(outcome.code == 0)
-      try folder.removeTree(old)
+      try directory.removeTree(old)
     }
 
     func scan() throws -> DeviceScan {
       let device = try DeviceFinder(machineID: "m", systemFlatpak: nil).find(root)
-      return DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
+      return DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
     }
 
     func backup(
       _ scan: DeviceScan? = nil, _ change: (inout BackupRequest) -> Void = { _ in }
     ) throws -> BackupReport {
       var request = BackupRequest(
-        program: "test", workers: 2, cache: rig.folder.path("cache"),
+        program: "test", workers: 2, cache: rig.directory.path("cache"),
         now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: ProgressCounters())
       change(&request)
       return try BackupOperation(
@@ -104,12 +104,12 @@ import Testing
     let phone = try Phone()
     _ = try phone.backup()
     try phone.move("Bundle", "B1", to: "B2", asCopy: true)
-    let app = try Folder.open(path: phone.place("Bundle").appending("B2/Example.app"))
+    let app = try Directory.open(path: phone.place("Bundle").appending("B2/Example.app"))
     try app.attributes(of: "Example").set("user.signed", to: Array("yes".utf8))
     let report = try phone.backup()
     #expect(report.opened == 0)
     _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
-    let back = try Folder.open(path: phone.rig.folder.path("back/Example.app"))
+    let back = try Directory.open(path: phone.rig.directory.path("back/Example.app"))
     #expect(try back.attributes(of: "Example").value(of: "user.signed") == Array("yes".utf8))
   }
 
@@ -123,15 +123,15 @@ import Testing
       + [4, 0, 4, 0, 255, 255, 255, 255, 16, 0, 4, 0, 255, 255, 255, 255]
       + [32, 0, 4, 0, 255, 255, 255, 255]
 
-    func callAsFunction(_ name: ByteString, in folder: borrowing Folder) throws {
-      let attributes = folder.attributes(of: name)
+    func callAsFunction(_ name: ByteString, in directory: borrowing Directory) throws {
+      let attributes = directory.attributes(of: name)
       switch self {
       case .accessList: try attributes.set("system.posix_acl_access", to: Self.list)
       case .newAttribute: try attributes.set("user.new", to: Array("new".utf8))
       case .changedAttribute: try attributes.set("user.kept", to: Array("after".utf8))
       case .removedAttribute: try attributes.remove("user.kept")
       // "d", no dump: one that every user may set.
-      case .flag: try folder.file(name).setFlags(0x40)
+      case .flag: try directory.file(name).setFlags(0x40)
       }
     }
   }
@@ -143,20 +143,20 @@ import Testing
     let resources: ByteString = "Example.app/r"
     func file(_ uuid: ByteString) throws -> TreeRecord {
       let path = phone.place("Bundle").appending(uuid).appending(resources)
-      let inner = ByteString(path.bytes.dropFirst(phone.rig.folder.path.count + 1))
+      let inner = ByteString(path.bytes.dropFirst(phone.rig.directory.path.count + 1))
       return try #require(try phone.rig.records(inner)["7"])
     }
-    func folder(_ uuid: ByteString) throws -> Folder {
-      try Folder.open(path: phone.place("Bundle").appending(uuid).appending(resources))
+    func directory(_ uuid: ByteString) throws -> Directory {
+      try Directory.open(path: phone.place("Bundle").appending(uuid).appending(resources))
     }
-    let resource = try folder("B1")
+    let resource = try directory("B1")
     try resource.setPermissions(0o644, of: "7")
     try resource.attributes(of: "7").set("user.kept", to: Array("before".utf8))
     _ = try phone.backup()
     try phone.move("Bundle", "B1", to: "B2", asCopy: asCopy)
     let before = try file("B2")
     do {
-      try change("7", in: folder("B2"))
+      try change("7", in: directory("B2"))
     } catch let error as SystemError where error.isUnsupported {
       return print("skipped: \(change): \(error)")
     }
@@ -167,7 +167,7 @@ import Testing
     #expect(report.opened == (asCopy ? 0 : 1))
     _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
     #expect(try phone.rig.records("back/Example.app/r")["7"] == now)
-    try? folder("B2").file("7").setFlags(0)
+    try? directory("B2").file("7").setFlags(0)
   }
 
   @Test func aBundleThatDiffersIsRead() throws {
@@ -176,7 +176,7 @@ import Testing
     try phone.move("Bundle", "B1", to: "B2", asCopy: true)
     // The same size, another content and time: what a developer's build does.
     let app = phone.place("Bundle").appending("B2/Example.app")
-    let program = try Folder.open(path: app).fileForWriting("Example")
+    let program = try Directory.open(path: app).fileForWriting("Example")
     try program.write(Array("PROGRAM".utf8), at: 0)
     try program.close()
     let report = try phone.backup()
@@ -184,8 +184,8 @@ import Testing
     _ = try phone.rig.restore(report, "apps/org.example.one/bundle", to: "back")
     #expect(try phone.rig.text("back/Example.app/Example") == "PROGRAM")
     // Another version is read whatever its files look like.
-    let folder = try Folder.open(path: phone.place("Bundle"))
-    try folder.removeTree("B2")
+    let directory = try Directory.open(path: phone.place("Bundle"))
+    try directory.removeTree("B2")
     try phone.write(bundle: "B3", version: "1.3")
     #expect(try phone.backup().opened == 22)
   }
@@ -207,7 +207,7 @@ import Testing
   @Test func anAppThatIsDeletedMeanwhileIsOnlySaid() throws {
     let phone = try Phone()
     let scan = try phone.scan()
-    try Folder.open(path: phone.place("Data")).removeTree("D1")
+    try Directory.open(path: phone.place("Data")).removeTree("D1")
     let report = try phone.backup(scan)
     #expect(report.isComplete)
     #expect(report.warnings.map(\.path) == ["apps/org.example.one/data"])

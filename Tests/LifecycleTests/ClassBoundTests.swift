@@ -16,31 +16,31 @@ import Testing
 
   /// What a snapshot with so much in all its lists takes is what a reader takes.
   @Test func whatThereIsRoomForCanBeRead() throws {
-    let bound = ClassBound()
+    let bound = ClassLimit()
     let longest = String(repeating: "\\", count: 8)
     let paths = runs(bound.runs) { ByteString("\(longest)\($0)") }
     try bound.require(paths, of: "/device")
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     var snapshot = try #require(try rig.backup().snapshot).snapshot
     snapshot.sequence += 1
     snapshot.classes = paths
     let remarks = (0..<60_000).map {
       PathRemark(path: ByteString("folders/tree/\($0)"), remark: "permission denied")
     }
-    snapshot.unreadable = NoteBound.keep(remarks)
+    snapshot.unreadable = NoteLimit.keep(remarks)
     snapshot.warnings = snapshot.unreadable
-    snapshot.leftOut = NoteBound.keep(
-      remarks.map { LeftOut(path: $0.path, rule: "caches", files: 1, bytes: 1) })
-    snapshot.databases = NoteBound.keep(
+    snapshot.excluded = NoteLimit.keep(
+      remarks.map { Exclusion(path: $0.path, rule: "caches", files: 1, bytes: 1) })
+    snapshot.databases = NoteLimit.keep(
       remarks.map { DatabaseRecord(path: $0.path, how: "watched") })
-    #expect(snapshot.unreadable.count < 60_000 && snapshot.leftOut.count < 60_000)
+    #expect(snapshot.unreadable.count < 60_000 && snapshot.excluded.count < 60_000)
     let stored = try rig.repository.beginWriting().finish(snapshot)
     #expect(stored.snapshot.classes.count == bound.runs)
   }
 
   @Test func tooManyAreRefused() throws {
-    let bound = ClassBound(runs: 2, bytes: 1000)
+    let bound = ClassLimit(runs: 2, bytes: 1000)
     try bound.require(runs(2) { _ in "short" }, of: "/device")
     let error = #expect(throws: LifecycleError.self) {
       let more = [ClassRun(path: "apps/org.example.b/data", name: "support")]
@@ -57,7 +57,7 @@ import Testing
     (ByteString([UInt8](repeating: 1, count: 80)), false),
     (ByteString([UInt8](repeating: 0x61, count: 250)), true),
   ]) func escapesTakeRoom(name: ByteString, fits: Bool) throws {
-    let bound = ClassBound(runs: 10, bytes: 400)
+    let bound = ClassLimit(runs: 10, bytes: 400)
     if fits { return try bound.require(runs(1) { _ in name }, of: "/device") }
     #expect(throws: LifecycleError.self) {
       try bound.require(runs(1) { _ in name }, of: "/device")
@@ -66,10 +66,10 @@ import Testing
 
   /// The operation asks it, and nothing was stored.
   @Test func aBackupIsRefusedBeforeItReads() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     let error = #expect(throws: LifecycleError.self) {
-      try rig.backup(keeping: "cache") { $0.classBound = ClassBound(runs: 0, bytes: 1000) }
+      try rig.backup(keeping: "cache") { $0.classBound = ClassLimit(runs: 0, bytes: 1000) }
     }
     #expect("\(try #require(error))".contains("gives 1 paths"))
     #expect(try rig.names("repo/leases").isEmpty && rig.names("repo/snapshots").isEmpty)

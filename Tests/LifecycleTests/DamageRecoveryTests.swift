@@ -8,12 +8,12 @@ import Testing
 /// After any one object of a repository is damaged, a check and one backup of the unchanged source
 /// make everything restorable again.
 @Suite(.spreadScans) struct DamageRecoveryTests {
-  @Test(arguments: DamagedRig.Damage.allCases)
-  func aBackupAfterACheckRestoresWholeWhateverWasDamaged(_ damage: DamagedRig.Damage) throws {
-    let count = try DamagedRig().objects().count
+  @Test(arguments: DamagedFixture.Damage.allCases)
+  func aBackupAfterACheckRestoresWholeWhateverWasDamaged(_ damage: DamagedFixture.Damage) throws {
+    let count = try DamagedFixture().objects().count
     #expect(count == 4)
     for number in 0..<count {
-      let fixture = try DamagedRig()
+      let fixture = try DamagedFixture()
       let object = try fixture.objects()[number]
       try fixture.damage(object, damage)
       _ = try fixture.check()
@@ -22,14 +22,14 @@ import Testing
   }
 
   /// There is no second copy of it, and nothing in it but the id is a repository's own.
-  @Test(arguments: DamagedRig.Damage.allCases)
+  @Test(arguments: DamagedFixture.Damage.allCases)
   func aDamagedRepositoryFileIsRefusedByNameAndCanBeMadeAgain(
-    _ damage: DamagedRig.Damage
+    _ damage: DamagedFixture.Damage
   ) throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     let rig = fixture.rig
     try fixture.damage("repo/repository.json", damage)
-    let storage = try LocalStorage(path: rig.folder.path("repo"))
+    let storage = try LocalStorage(path: rig.directory.path("repo"))
     let error = #expect(throws: StoreError.self) { try Repository.open(storage) }
     #expect(error?.kind == (damage == .removed ? .noRepository : .damaged))
     #expect(error?.description.contains("repository.json") == true, "\(error as Any)")
@@ -37,10 +37,10 @@ import Testing
     #expect(error?.hint?.contains("sandboxctl-repository(5)") == true)
     // As that page says: a new repository's, with the id that each snapshot names.
     let new = try Repository.create(
-      in: try LocalStorage.create(path: rig.folder.path("new")), program: "test")
+      in: try LocalStorage.create(path: rig.directory.path("new")), program: "test")
     let id = try #require(try rig.repository.snapshots().snapshots.first).snapshot.repository
     let text = try rig.text("new/repository.json").replacing(new.id.hex, with: id.hex)
-    try rig.folder.write(text, at: "repo/repository.json")
+    try rig.directory.write(text, at: "repo/repository.json")
     let again = try Repository.open(storage)
     #expect(
       try RepositoryCheck(again, reading: .everything, workers: 1).run().tell { _ in }.damaged == 0)
@@ -51,17 +51,17 @@ import Testing
   }
 
   @Test func aTruncatedPackIsStoredAgainWithoutACheck() throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     for object in try fixture.objects() where object.description.hasSuffix(".tar.zst") {
       try fixture.damage(object, .cutToHalf)
     }
     #expect(try fixture.backsUpWhole())
   }
 
-  @Test func aCheckWithoutDataRecordsPacksOfDamagedFolders() throws {
-    let fixture = try DamagedRig()
+  @Test func aCheckWithoutDataRecordsPacksOfDamagedDirectories() throws {
+    let fixture = try DamagedFixture()
     for object in try fixture.objects() where object.description.hasSuffix(".tar.zst") {
-      let bytes = try fixture.rig.folder.read(object)
+      let bytes = try fixture.rig.directory.read(object)
       if bytes.count < 100_000 { try fixture.damage(object, .changed) }
     }
     #expect(try fixture.check(.trees).damaged > 0)
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func damageStaysReportedThoughNothingIsLostAnyMore() throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     let pack = try #require(try fixture.objects().first)
     try fixture.damage(pack, .changed)
     #expect(try fixture.check().costs > 0)
@@ -80,20 +80,20 @@ import Testing
   }
 
   @Test func aPackThatIsWholeAgainIsReliedOnAgain() throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     let pack = try #require(try fixture.objects().first)
-    let bytes = try fixture.rig.folder.read(pack)
+    let bytes = try fixture.rig.directory.read(pack)
     try fixture.damage(pack, .changed)
     _ = try fixture.check()
     #expect(try fixture.rig.names("repo/damaged").count == 1)
-    try fixture.rig.folder.write(bytes, at: pack)
+    try fixture.rig.directory.write(bytes, at: pack)
     #expect(try fixture.check(.trees).damaged == 0)
     #expect(try fixture.rig.names("repo/damaged").isEmpty)
     #expect(try fixture.rig.backup(keeping: "cache").statistics?.newBlobs == 0)
   }
 
   @Test func aDamagedRecordIsSkippedAndReplacedByTheNextCheck() throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     let pack = try #require(try fixture.objects().first)
     try fixture.damage(pack, .changed)
     _ = try fixture.check()
@@ -104,7 +104,7 @@ import Testing
   }
 
   @Test func aCheckOfAWholeRepositoryWritesNothing() throws {
-    let fixture = try DamagedRig()
+    let fixture = try DamagedFixture()
     #expect(try fixture.check().damaged == 0)
     #expect(try !fixture.rig.names("repo").contains("damaged"))
   }

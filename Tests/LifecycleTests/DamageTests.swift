@@ -12,21 +12,21 @@ import Testing
 @Suite(.spreadScans) struct DamageTests {
   /// A repository with two backups of a small tree.
   struct Base {
-    let rig: Rig
+    let rig: Fixture
     let storage = MemoryStorage()
     var snapshots: [(snapshot: StoredSnapshot, records: [ByteString: TreeRecord])] = []
 
     init(backups: Int) throws {
-      rig = try Rig(inMemory: true)
+      rig = try Fixture(inMemory: true)
       let repository = try Repository.create(in: storage, program: "test")
-      try rig.folder.write("one", at: "tree/one")
-      try rig.folder.write("two", at: "tree/folder/two")
-      let tree = try Folder.open(path: rig.folder.path("tree"))
+      try rig.directory.write("one", at: "tree/one")
+      try rig.directory.write("two", at: "tree/folder/two")
+      let tree = try Directory.open(path: rig.directory.path("tree"))
       try tree.createLink("link", to: "one")
       try tree.createHardLink("twin", to: "one", in: tree)
       try tree.attributes(of: "folder").set("user.large", to: [UInt8](repeating: 65, count: 600))
       for number in 1...backups {
-        if number > 1 { try rig.folder.write("more", at: ByteString("tree/more/\(number)")) }
+        if number > 1 { try rig.directory.write("more", at: ByteString("tree/more/\(number)")) }
         let plan = BackupPlan.make(try rig.scan())
         let report = try BackupOperation(
           plan, to: repository, BackupRequest(program: "test", workers: 1)
@@ -75,7 +75,7 @@ import Testing
     var lost = 0
     for (snapshot, wanted) in base.snapshots {
       let target = ByteString("back-\(Host.randomHex(bytes: 4))")
-      defer { try? base.rig.folder.folder.removeTree(target) }
+      defer { try? base.rig.directory.directory.removeTree(target) }
       let report: RestoreReport
       do {
         let repository = try Repository.open(storage)
@@ -85,11 +85,11 @@ import Testing
         }
         let reader = try repository.beginReading()
         let plan = try RestorePlan.make(
-          snapshot, path: "folders/tree", to: base.rig.folder.path(target), from: reader)
+          snapshot, path: "folders/tree", to: base.rig.directory.path(target), from: reader)
         report = try RestoreOperation(plan, from: reader, threads: 1).run()
       } catch let error as StoreError {
         #expect([.damaged, .noRepository, .refused].contains(error.kind), "\(what): \(error)")
-        #expect(try base.rig.folder.folder.statusIfPresent(target) == nil, "\(what)")
+        #expect(try base.rig.directory.directory.statusIfPresent(target) == nil, "\(what)")
         lost += wanted.count
         continue
       }

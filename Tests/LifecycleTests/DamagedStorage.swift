@@ -32,15 +32,16 @@ struct DamagedStorage: Storage {
     return Array(bytes[Int(offset)..<(Int(offset) + count)])
   }
 
-  func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    let names = try inner.list(folder)
-    return bytes == nil && folder == object.folder ? names.filter { $0 != object.name } : names
+  func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    let names = try inner.list(directory)
+    return bytes == nil && directory == object.directory
+      ? names.filter { $0 != object.name } : names
   }
 
   func forEachObject(
-    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    try inner.forEachObject(below: folder) { path, status throws(StoreError) in
+    try inner.forEachObject(below: directory) { path, status throws(StoreError) in
       guard let status = path == object ? try self.status(path) : status else { return }
       try body(path, status)
     }
@@ -49,16 +50,16 @@ struct DamagedStorage: Storage {
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     guard path == object else { return try inner.status(path) }
     return bytes.map {
-      ObjectStatus(isFolder: false, size: UInt64($0.count), modified: Timestamp(seconds: 0))
+      ObjectStatus(isDirectory: false, size: UInt64($0.count), modified: Timestamp(seconds: 0))
     }
   }
 
-  func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    try inner.startObject(in: folder)
+  func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    try inner.startObject(in: directory)
   }
 
-  func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
-    try inner.makeFolders(names, in: folder)
+  func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+    try inner.makeDirectories(names, in: directory)
   }
 
   func touch(_ path: ObjectPath) throws(StoreError) { try inner.touch(path) }
@@ -72,12 +73,12 @@ struct DamagedStorage: Storage {
 
 extension Storage {
   /// All objects, by path.
-  func objects(below folder: ObjectPath = .root) throws(StoreError) -> [ObjectPath] {
+  func objects(below directory: ObjectPath = .root) throws(StoreError) -> [ObjectPath] {
     var found: [ObjectPath] = []
-    for name in try list(folder) {
-      let path = folder.appending(name)
+    for name in try list(directory) {
+      let path = directory.appending(name)
       guard let status = try status(path) else { continue }
-      if status.isFolder { found += try objects(below: path) } else { found.append(path) }
+      if status.isDirectory { found += try objects(below: path) } else { found.append(path) }
     }
     return found
   }

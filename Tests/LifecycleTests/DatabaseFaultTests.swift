@@ -4,7 +4,7 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Databases in a folder that is merged into, while every call fails in turn: each of them is as it was,
+/// Databases in a directory that is merged into, while every call fails in turn: each of them is as it was,
 /// with its log, or as stored, with its log.
 @Suite(.spreadScans) struct DatabaseFaultTests {
   /// What is stored: one with a log, one without, one of which only the log differs from what is there,
@@ -20,15 +20,16 @@ import Testing
     "c": "c", "c-journal": "journal of c there", "c-wal": "log of c there",
   ]
 
-  private func write(_ files: [ByteString: String], in faulty: FaultRig, _ name: String) throws {
+  private func write(_ files: [ByteString: String], in faulty: FaultFixture, _ name: String) throws
+  {
     for (file, text) in files {
-      try faulty.rig.folder.write(text, at: ByteString(name).appending(file))
+      try faulty.rig.directory.write(text, at: ByteString(name).appending(file))
       // The same one is not to be told by its time.
       if file == "c" { try faulty.rig.setTime(ByteString(name).appending(file), 100) }
     }
   }
 
-  /// The logs and journals that each database has in a folder, and itself.
+  /// The logs and journals that each database has in a directory, and itself.
   private func units(_ files: [ByteString: String]) -> [ByteString: [ByteString: String]] {
     var units: [ByteString: [ByteString: String]] = [:]
     for (file, text) in files where !file.description.hasSuffix("-shm") {
@@ -40,11 +41,11 @@ import Testing
     return units
   }
 
-  private func found(_ rig: Rig) throws -> [ByteString: String] {
+  private func found(_ rig: Fixture) throws -> [ByteString: String] {
     var found: [ByteString: String] = [:]
     for name in try rig.names("into") where name.bytes.first != UInt8(ascii: ".") {
       let path = ByteString("into").appending(name)
-      if try Folder.open(path: rig.folder.path("into")).status(name).kind == .file {
+      if try Directory.open(path: rig.directory.path("into")).status(name).kind == .file {
         found[name] = try rig.text(path)
       }
     }
@@ -71,13 +72,13 @@ import Testing
 
   @Test(arguments: FaultKind.some, [false, true])
   func eachIsOfOneState(_ kind: FaultKind, deletes: Bool) throws {
-    let faulty = try FaultRig()
+    let faulty = try FaultFixture()
     let rig = faulty.rig
-    try rig.folder.folder.removeTree("tree")
+    try rig.directory.directory.removeTree("tree")
     try write(Self.stored, in: faulty, "tree")
     let snapshot = try #require(try faulty.backup().snapshot)
     let request = RestoreRequest(
-      path: "folders/tree", target: rig.folder.path("into"), overwrite: .ifChanged,
+      path: "folders/tree", target: rig.directory.path("into"), overwrite: .ifChanged,
       deletes: deletes)
     try write(Self.there, in: faulty, "into")
     let new = units(Self.stored)
@@ -94,11 +95,11 @@ import Testing
         let isThere = files.values.contains(Self.there[name] ?? "")
         #expect(isThere || name == "a-wal" || kind.staysBroken, "\(what): \(name)")
       }
-      try rig.folder.folder.removeTree("into")
+      try rig.directory.directory.removeTree("into")
       try write(Self.there, in: faulty, "into")
       try faulty.restore(snapshot, request)
       #expect(try self.units(found(rig)) == new, "\(what)")
-      try rig.folder.folder.removeTree("into")
+      try rig.directory.directory.removeTree("into")
       try write(Self.there, in: faulty, "into")
     }
     #expect(failures >= (kind.number == nil ? 3 : 20), "\(kind): \(failures)")

@@ -15,16 +15,16 @@ import Testing
   }
 
   @Test func aDatabaseIsKnownByItsBytesOrByItsLog() throws {
-    let rig = try Rig()
-    try rig.folder.write(Self.magic + "alone", at: "tree/alone")
-    try rig.folder.write(Self.magic + "pages", at: "tree/journaled")
-    try rig.folder.write("old pages", at: "tree/journaled-journal")
-    try rig.folder.write("secret pages", at: "tree/encrypted")
-    try rig.folder.write("secret log", at: "tree/encrypted-wal")
-    try rig.folder.write("index of the log", at: "tree/encrypted-shm")
-    try rig.folder.write("dear diary", at: "tree/travel")
-    try rig.folder.write("day one", at: "tree/travel-journal")
-    try rig.folder.write("a log of nothing", at: "tree/nothing-wal")
+    let rig = try Fixture()
+    try rig.directory.write(Self.magic + "alone", at: "tree/alone")
+    try rig.directory.write(Self.magic + "pages", at: "tree/journaled")
+    try rig.directory.write("old pages", at: "tree/journaled-journal")
+    try rig.directory.write("secret pages", at: "tree/encrypted")
+    try rig.directory.write("secret log", at: "tree/encrypted-wal")
+    try rig.directory.write("index of the log", at: "tree/encrypted-shm")
+    try rig.directory.write("dear diary", at: "tree/travel")
+    try rig.directory.write("day one", at: "tree/travel-journal")
+    try rig.directory.write("a log of nothing", at: "tree/nothing-wal")
     let report = try rig.backup(keeping: "cache")
     #expect(
       how(report) == [
@@ -37,38 +37,38 @@ import Testing
     #expect(try rig.names("back") == rig.names("tree"))
     for name in try rig.names("tree") {
       let (now, then) = (ByteString("tree").appending(name), ByteString("back").appending(name))
-      #expect(try rig.folder.read(now) == rig.folder.read(then), "\(name)")
+      #expect(try rig.directory.read(now) == rig.directory.read(then), "\(name)")
     }
     let again = try rig.backup(keeping: "cache")
     #expect(again.opened == 0 && again.databases.isEmpty)
   }
 
   @Test func aLogThatGrewIsReadAndItsDatabaseIsNot() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     var random = Seeded(3)
-    try rig.folder.write(Self.magic.utf8 + random.bytes(3_000_000), at: "tree/db")
-    try rig.folder.write(random.bytes(4_000), at: "tree/db-wal")
+    try rig.directory.write(Self.magic.utf8 + random.bytes(3_000_000), at: "tree/db")
+    try rig.directory.write(random.bytes(4_000), at: "tree/db-wal")
     let first = try rig.backup(keeping: "cache")
-    try rig.folder.write(random.bytes(8_000), at: "tree/db-wal")
+    try rig.directory.write(random.bytes(8_000), at: "tree/db-wal")
     let counters = ProgressCounters()
     let second = try rig.backup(keeping: "cache") { $0.counters = counters }
     #expect(how(second) == ["folders/tree/db": "watching"])
     #expect(counters.progress.bytesDone == 8_000)
     #expect(first.files == 2 && second.files == 2)
     _ = try rig.restore(second)
-    #expect(try rig.folder.read("back/db") == rig.folder.read("tree/db"))
-    #expect(try rig.folder.read("back/db-wal") == rig.folder.read("tree/db-wal"))
+    #expect(try rig.directory.read("back/db") == rig.directory.read("tree/db"))
+    #expect(try rig.directory.read("back/db-wal") == rig.directory.read("tree/db-wal"))
   }
 
   @Test func whatCameOrWentSinceTheScanIsAsTheCaptureFoundIt() throws {
-    let rig = try Rig()
-    try rig.folder.write(Self.magic + "pages", at: "tree/a")
-    try rig.folder.write("log", at: "tree/a-wal")
-    try rig.folder.write(Self.magic + "pages", at: "tree/b")
-    try rig.folder.write("more", at: "tree/c")
+    let rig = try Fixture()
+    try rig.directory.write(Self.magic + "pages", at: "tree/a")
+    try rig.directory.write("log", at: "tree/a-wal")
+    try rig.directory.write(Self.magic + "pages", at: "tree/b")
+    try rig.directory.write("more", at: "tree/c")
     let scan = try rig.scan()
-    try Folder.open(path: rig.folder.path("tree")).remove("a-wal")
-    try rig.folder.write("a new log", at: "tree/b-wal")
+    try Directory.open(path: rig.directory.path("tree")).remove("a-wal")
+    try rig.directory.write("a new log", at: "tree/b-wal")
     let report = try rig.backup(scan)
     #expect(report.files == 4 && report.isComplete && report.warnings.isEmpty)
     _ = try rig.restore(report)
@@ -76,41 +76,41 @@ import Testing
     #expect(try rig.text("back/b-wal") == "a new log")
   }
 
-  /// Databases of which each file has a name in two folders, as `cp -al` makes them; and what only looks
+  /// Databases of which each file has a name in two directories, as `cp -al` makes them; and what only looks
   /// like them: a file beside one with a journal's name. Each is found by both names.
   @Test func hardLinkedDatabasesAreWhole() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     let names = ["db", "db-wal", "plain", "plain-journal", "only", "only-journal", "small"]
-    for name in names { try rig.folder.write("in \(name)", at: ByteString("tree/a/\(name)")) }
-    try rig.folder.write(Self.magic + "pages", at: "tree/a/db")
-    try rig.folder.write(Self.magic + "pages", at: "tree/a/small")
-    try rig.folder.write("a journal of its own", at: "tree/b/only-journal")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    for name in names { try rig.directory.write("in \(name)", at: ByteString("tree/a/\(name)")) }
+    try rig.directory.write(Self.magic + "pages", at: "tree/a/db")
+    try rig.directory.write(Self.magic + "pages", at: "tree/a/small")
+    try rig.directory.write("a journal of its own", at: "tree/b/only-journal")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     for name in names where name != "only-journal" {
       let name = ByteString(name)
-      try tree.folder("b").createHardLink(name, to: name, in: tree.folder("a"))
+      try tree.directory("b").createHardLink(name, to: name, in: tree.directory("a"))
     }
     let report = try rig.backup(keeping: "cache")
     #expect(report.isComplete && report.warnings.isEmpty && report.files == 14)
     #expect(try rig.restore(report).isComplete)
-    let back = try Folder.open(path: rig.folder.path("back"))
+    let back = try Directory.open(path: rig.directory.path("back"))
     for name in names {
-      for folder in ["a", "b"] {
-        let path = ByteString("\(folder)/\(name)")
+      for directory in ["a", "b"] {
+        let path = ByteString("\(directory)/\(name)")
         #expect(
-          try rig.folder.read(ByteString("tree").appending(path))
-            == rig.folder.read(ByteString("back").appending(path)), "\(path)")
+          try rig.directory.read(ByteString("tree").appending(path))
+            == rig.directory.read(ByteString("back").appending(path)), "\(path)")
       }
-      let places = try ["a", "b"].map { try back.folder($0).status(ByteString(name)).identity }
+      let places = try ["a", "b"].map { try back.directory($0).status(ByteString(name)).identity }
       #expect((places[0] == places[1]) == (name != "only-journal"), "\(name)")
     }
     #expect(try rig.backup(keeping: "cache").opened == 0)
   }
 
   @Test func aLogThatIsLeftOutStaysOut() throws {
-    let rig = try Rig()
-    try rig.folder.write(Self.magic + "pages", at: "tree/a")
-    try rig.folder.write("log", at: "tree/a-wal")
+    let rig = try Fixture()
+    try rig.directory.write(Self.magic + "pages", at: "tree/a")
+    try rig.directory.write("log", at: "tree/a-wal")
     let report = try rig.backup(try rig.scan([.exclude("*-wal")]))
     #expect(how(report) == ["folders/tree/a": "watching"])
     _ = try rig.restore(report)
@@ -118,13 +118,15 @@ import Testing
   }
 
   @Test func aDatabaseThatIsBusyIsTriedAgainAtTheEnd() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     let pages = [UInt8](repeating: 1, count: 4 << 20)
-    try rig.folder.write(Array(Self.magic.utf8) + pages, at: "tree/a busy one")
-    try rig.folder.write("log", at: "tree/a busy one-wal")
-    for number in 0..<300 { try rig.folder.write("\(number)", at: ByteString("tree/b\(number)")) }
+    try rig.directory.write(Array(Self.magic.utf8) + pages, at: "tree/a busy one")
+    try rig.directory.write("log", at: "tree/a busy one-wal")
+    for number in 0..<300 {
+      try rig.directory.write("\(number)", at: ByteString("tree/b\(number)"))
+    }
     // Another program holds the database's lock for itself and keeps writing.
-    let writer = try BusyWriter(rig.folder.path("tree/a busy one"))
+    let writer = try BusyWriter(rig.directory.path("tree/a busy one"))
     defer { writer.stop() }
     // It is read for a third of a second, in which the writer gets its turn, on most machines.
     let slowly = Faults.Plan(pausing: 0.005, afterReading: 64 << 10)

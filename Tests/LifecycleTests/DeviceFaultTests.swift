@@ -20,26 +20,26 @@ import Testing
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let faulty = try FaultRig()
+    let faulty = try FaultFixture()
     let rig = faulty.rig
-    try rig.folder.write("mine", at: "tree/mine/more")
-    try rig.folder.write("inside", at: "tree/kind/inside")
+    try rig.directory.write("mine", at: "tree/mine/more")
+    try rig.directory.write("inside", at: "tree/kind/inside")
     for name in ["db", "db-wal", "odd", "odd-journal", "odd-wal"] {
-      try rig.folder.write("older \(name)", at: ByteString("tree/\(name)"))
+      try rig.directory.write("older \(name)", at: ByteString("tree/\(name)"))
     }
     try rig.copy("tree", to: "older")
     let older = try rig.records("older")
     try faulty.change()
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     for name in ["db", "db-wal", "odd"] {
-      try rig.folder.write("stored \(name)", at: ByteString("tree/\(name)"))
+      try rig.directory.write("stored \(name)", at: ByteString("tree/\(name)"))
     }
     for name in ["mine", "odd-journal", "odd-wal"] as [ByteString] { try tree.removeTree(name) }
     try tree.removeTree("kind")
-    try rig.folder.write("file", at: "tree/kind")
+    try rig.directory.write("file", at: "tree/kind")
     let snapshot = try #require(try rig.backup().snapshot)
     let wanted = try rig.records("tree")
-    var (finished, takenBack) = (0, 0)
+    var (finished, rolledBack) = (0, 0)
     // In CI some of the calls, each time others; with SANDBOXCTL_STRESS all.
     var random = Seeded.fresh("DeviceFaultTests")
     let stride =
@@ -48,7 +48,7 @@ import Testing
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.folder.folder.removeTree("tree")
+      try rig.directory.directory.removeTree("tree")
       try rig.copy("older", to: "tree")
       var outcome = Outcome()
       let plan = Faults.Plan(
@@ -60,14 +60,14 @@ import Testing
       if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what)") }
       try expectNothingLost(rig, older, wanted, what)
       if !kind.staysBroken { try expectWholeDatabases(rig, older, wanted, what) }
-      let recovered = try Recovery(device(rig), policy: Rig.policy(.folder)).run().done
+      let recovered = try Recovery(device(rig), policy: Fixture.policy(.folder)).run().done
       for operation in recovered {
         #expect(operation.failed.isEmpty, "\(what): \(operation.failed)")
         finished += operation.isFinished ? 1 : 0
-        takenBack += operation.isFinished ? 0 : 1
+        rolledBack += operation.isFinished ? 0 : 1
         try expectOnly(operation.isFinished ? wanted : older, rig, what)
       }
-      #expect(try InterruptedOperation.all(on: rig.folder.path("tree")).isEmpty, "\(what)")
+      #expect(try InterruptedOperation.all(on: rig.directory.path("tree")).isEmpty, "\(what)")
       try expectWholeDatabases(rig, older, wanted, what)
       try expectNothingLost(rig, older, wanted, what)
       #expect(try restore(rig, snapshot).parts.allSatisfy { $0.report.isComplete }, "\(what)")
@@ -80,18 +80,18 @@ import Testing
     // Of those that break down for good, some can be finished and some are taken back: there are more
     // than 11 calls of either kind in a row.
     if kind.staysBroken, stride <= 11 {
-      #expect(finished > 0 && takenBack > 0, "\(finished), \(takenBack)")
+      #expect(finished > 0 && rolledBack > 0, "\(finished), \(rolledBack)")
     }
   }
 
-  private func device(_ rig: Rig) throws -> Device {
-    try Device.find(root: rig.folder.path("tree"), layout: .folder)
+  private func device(_ rig: Fixture) throws -> Device {
+    try Device.find(root: rig.directory.path("tree"), layout: .folder)
   }
 
-  private func restore(_ rig: Rig, _ snapshot: StoredSnapshot) throws -> DeviceRestoreReport {
+  private func restore(_ rig: Fixture, _ snapshot: StoredSnapshot) throws -> DeviceRestoreReport {
     let reader = try rig.repository.beginReading()
     var request = DeviceRestoreRequest(
-      try device(rig), isInPlace: true, policy: try Rig.policy(.folder))
+      try device(rig), isInPlace: true, policy: try Fixture.policy(.folder))
     request.deletes = true
     request.savesFirst = false
     request.isForced = true
@@ -103,19 +103,19 @@ import Testing
 
   // MARK: - Comparing
 
-  private func records(_ rig: Rig) throws -> [ByteString: TreeRecord] {
+  private func records(_ rig: Fixture) throws -> [ByteString: TreeRecord] {
     try rig.records("tree").filter { !OwnNames.has($0.key.components.first ?? "") }
       .mapValues { record in
         var record = record
         // Of a file's names those in the trash are none.
-        if record.firstName?.components.first == OwnNames.folder { record.firstName = nil }
+        if record.firstName?.components.first == OwnNames.directory { record.firstName = nil }
         return record
       }
   }
 
   /// Each file is old or new; and what is no longer there in its old state lies in the trash.
   private func expectNothingLost(
-    _ rig: Rig, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ rig: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ what: String
   ) throws {
     let all = try rig.records("tree")
@@ -135,7 +135,7 @@ import Testing
 
   /// Each database is of one state with its log.
   private func expectWholeDatabases(
-    _ rig: Rig, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
+    _ rig: Fixture, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord],
     _ what: String
   ) throws {
     let found = try records(rig)
@@ -150,9 +150,9 @@ import Testing
     }
   }
 
-  /// Each entry that is no folder is of one state.
+  /// Each entry that is no directory is of one state.
   private func expectOnly(
-    _ state: [ByteString: TreeRecord], _ rig: Rig, _ what: String
+    _ state: [ByteString: TreeRecord], _ rig: Fixture, _ what: String
   ) throws {
     let found = try records(rig)
     for path in Set(found.keys).union(state.keys) {

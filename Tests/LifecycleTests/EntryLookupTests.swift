@@ -9,9 +9,9 @@ import Testing
 /// Lookups by path among the entries of a scan.
 @Suite(.spreadScans) struct EntryLookupTests {
   @Test func findsWhatTheScanFindsAndNothingElse() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     for path in ["a/b/c", "a/b/d", "a/x", "y", "\u{fc}/e"] {
-      _ = try rig.folder.write([1], at: ByteString("tree").appending(ByteString(path)))
+      _ = try rig.directory.write([1], at: ByteString("tree").appending(ByteString(path)))
     }
     let scan = try #require(try rig.scan().containers.first)
     let lookup = EntryLookup(scan)

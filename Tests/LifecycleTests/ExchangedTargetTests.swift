@@ -5,18 +5,18 @@ import Testing
 
 @testable import Lifecycle
 
-/// Between its plan and its work a restore may find another folder at the path of its target.
+/// Between its plan and its work a restore may find another directory at the path of its target.
 @Suite(.spreadScans) struct ExchangedTargetTests {
-  @Test func anotherFolderInTheTargetsPlaceIsLeftAlone() throws {
-    let rig = try Rig()
-    try rig.folder.write("stored", at: "tree/file")
+  @Test func anotherDirectoryInTheTargetsPlaceIsLeftAlone() throws {
+    let rig = try Fixture()
+    try rig.directory.write("stored", at: "tree/file")
     let report = try rig.backup()
-    try rig.folder.write("looked", at: "into/file")
+    try rig.directory.write("looked", at: "into/file")
     let plan = try rig.plan(report, into: "into", .always, deletes: true)
-    let top = try Folder.open(path: rig.folder.path)
+    let top = try Directory.open(path: rig.directory.path)
     try top.rename("into", to: "planned", in: top)
-    try rig.folder.write("another's", at: "into/file")
-    try rig.folder.write("another's", at: "into/more")
+    try rig.directory.write("another's", at: "into/file")
+    try rig.directory.write("another's", at: "into/more")
     let error = #expect(throws: LifecycleError.self) {
       try RestoreOperation(plan, from: rig.repository.beginReading()).run()
     }

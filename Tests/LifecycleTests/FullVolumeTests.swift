@@ -11,14 +11,14 @@ import Testing
 @Suite(.spreadScans) struct FullVolumeTests {
   @Test(.enabled(if: try Mount.isPermitted()))
   func aVolumeThatIsFilledMeanwhileKeepsTheEarlierBackup() throws {
-    let rig = try Rig(inMemory: true)
-    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
-    let local = try LocalStorage.create(path: rig.folder.path("small/repo"))
+    let rig = try Fixture(inMemory: true)
+    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
+    let local = try LocalStorage.create(path: rig.directory.path("small/repo"))
     let storage = WatchedStorage(local)
     let repository = try Repository.create(in: storage, program: "test")
-    try rig.folder.write("first", at: "tree/first")
+    try rig.directory.write("first", at: "tree/first")
     let first = try #require(try rig.backup(to: repository, keeping: "cache").snapshot)
-    try rig.folder.write(Seeded(4).someBytes(3_000_000), at: "tree/second")
+    try rig.directory.write(Seeded(4).someBytes(3_000_000), at: "tree/second")
     storage.state.withLock { state in
       state.action = { event in if event == "append" { Self.fill(rig) } }
     }
@@ -33,7 +33,7 @@ import Testing
     let check = RepositoryCheck(repository, reading: .everything, workers: 1)
     #expect(try check.run().tell { _ in }.damaged == 0)
     // Once there is room the same run succeeds.
-    try rig.folder.folder.folder("small").remove("filler")
+    try rig.directory.directory.directory("small").remove("filler")
     let next = try rig.backup(to: repository, keeping: "cache")
     #expect(next.isComplete)
     #expect(try rig.restore(next, from: repository).isComplete)
@@ -47,16 +47,16 @@ import Testing
   /// cannot be told to the page.)
   @Test(.enabled(if: try Mount.isPermitted()))
   func aDeviceThatIsFilledMeanwhileLosesNothing() throws {
-    let rig = try Rig(inMemory: true)
-    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
+    let rig = try Fixture(inMemory: true)
+    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
     let names = (0..<40).map { ByteString("small/tree/folder \($0 % 4)/\($0)") }
-    for name in names { try rig.folder.write("stored \(name)", at: name) }
-    let device = try Device.find(root: rig.folder.path("small/tree"), layout: .folder)
-    let policy = try Rig.policy(.folder)
+    for name in names { try rig.directory.write("stored \(name)", at: name) }
+    let device = try Device.find(root: rig.directory.path("small/tree"), layout: .folder)
+    let policy = try Fixture.policy(.folder)
     let plan = BackupPlan.make(DeviceScan.run(device, policy: policy))
     let snapshot = try #require(
       try BackupOperation(plan, to: rig.repository, BackupRequest(program: "test")).run().snapshot)
-    for name in names { try rig.folder.write("now of \(name)", at: name) }
+    for name in names { try rig.directory.write("now of \(name)", at: name) }
     let storage = WatchedStorage(rig.repository.storage)
     let repository = try Repository.open(storage)
     let restore = {
@@ -81,7 +81,7 @@ import Testing
       let isKept = trash.contains { $0.components.suffix(2) == name.components.suffix(2) }
       #expect(text == "now of \(name)" || isKept, "\(name)")
     }
-    try rig.folder.folder.folder("small").remove("filler")
+    try rig.directory.directory.directory("small").remove("filler")
     #expect(try InterruptedOperation.all(on: device.root).isEmpty)
     #expect(try !rig.names("small/tree").contains { $0.bytes.starts(with: ".sandboxctl-".utf8) })
     let reader = try repository.beginReading()
@@ -96,14 +96,14 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// The same for a plain folder, into which a restore that had room is merged: it is as it was.
+  /// The same for a plain directory, into which a restore that had room is merged: it is as it was.
   @Test(.enabled(if: try Mount.isPermitted()))
-  func aFolderThatIsFilledMeanwhileIsAsItWas() throws {
-    let rig = try Rig(inMemory: true)
-    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
+  func aDirectoryThatIsFilledMeanwhileIsAsItWas() throws {
+    let rig = try Fixture(inMemory: true)
+    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
     for number in 0..<40 {
-      try rig.folder.write("stored \(number)", at: ByteString("tree/\(number)"))
-      try rig.folder.write("now", at: ByteString("small/into/\(number)"))
+      try rig.directory.write("stored \(number)", at: ByteString("tree/\(number)"))
+      try rig.directory.write("now", at: ByteString("small/into/\(number)"))
     }
     let snapshot = try #require(try rig.backup().snapshot)
     let before = try rig.records("small/into")
@@ -112,7 +112,7 @@ import Testing
     let plan = try RestorePlan.make(
       snapshot,
       RestoreRequest(
-        path: "folders/tree", target: rig.folder.path("small/into"), overwrite: .always),
+        path: "folders/tree", target: rig.directory.path("small/into"), overwrite: .always),
       from: reader)
     #expect(plan.volumeNeeds(from: reader).map(\.verdict) == [.fits])
     storage.state.withLock { state in
@@ -129,22 +129,22 @@ import Testing
   /// On one volume with the repository, what is saved first and what comes back have to fit together.
   @Test(.enabled(if: try Mount.isPermitted()))
   func theSnapshotBeforeARestoreNeedsRoomToo() throws {
-    let rig = try Rig(inMemory: true)
-    let mount = try Mount(on: rig.folder.folder, at: rig.folder.path, "small")
+    let rig = try Fixture(inMemory: true)
+    let mount = try Mount(on: rig.directory.directory, at: rig.directory.path, "small")
     var random = Seeded(11)
-    try rig.folder.write(random.bytes(1_000_000), at: "small/tree/film")
-    let device = try Device.find(root: rig.folder.path("small/tree"), layout: .folder)
-    let policy = try Rig.policy(.folder)
+    try rig.directory.write(random.bytes(1_000_000), at: "small/tree/film")
+    let device = try Device.find(root: rig.directory.path("small/tree"), layout: .folder)
+    let policy = try Fixture.policy(.folder)
     let repository = try Repository.create(
-      in: try LocalStorage.create(path: rig.folder.path("small/repo")), program: "test")
+      in: try LocalStorage.create(path: rig.directory.path("small/repo")), program: "test")
     let saving = BackupRequest(program: "test")
     let snapshot = try #require(
       try BackupOperation(
         BackupPlan.make(DeviceScan.run(device, policy: policy)), to: repository, saving
       ).run().snapshot)
     // What is new by what the last snapshot says, and so has to be saved, is 1 MB.
-    try rig.folder.write(random.bytes(2_000_000), at: "small/tree/film")
-    let small = try Folder.open(path: rig.folder.path("small"))
+    try rig.directory.write(random.bytes(2_000_000), at: "small/tree/film")
+    let small = try Directory.open(path: rig.directory.path("small"))
     let space = try small.space()
     let room = 1_500_000 + space.total / 20
     try small.create("filler").write(
@@ -168,8 +168,8 @@ import Testing
   }
 
   /// Writes until nothing more fits.
-  @Sendable private static func fill(_ rig: Rig) {
-    guard let filler = try? rig.folder.folder.folder("small").openOrCreate("filler"),
+  @Sendable private static func fill(_ rig: Fixture) {
+    guard let filler = try? rig.directory.directory.directory("small").openOrCreate("filler"),
       let end = try? filler.status().size, (try? filler.seek(to: end)) != nil
     else { return }
     for count in [1 << 16, 1 << 12] {

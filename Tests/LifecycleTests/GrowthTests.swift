@@ -11,9 +11,9 @@ import Testing
 /// What is done for each of many entries, packs or exclusions takes n log n steps in all, so that a
 /// device of a hundred thousand files is planned in seconds. Processor time tells (`Growth`).
 @Suite(.spreadScans) struct GrowthTests {
-  private let rig: Rig
+  private let rig: Fixture
 
-  init() throws { rig = try Rig(inMemory: true) }
+  init() throws { rig = try Fixture(inMemory: true) }
 
   // MARK: - Sets of paths
 
@@ -31,13 +31,13 @@ import Testing
 
   /// A snapshot with as many containers from which files were excluded as there are deletions.
   @Test func askingForEachDeletionWhetherItWasExcluded() throws {
-    try rig.folder.write("text", at: "tree/file")
+    try rig.directory.write("text", at: "tree/file")
     let stored = try #require(try rig.backup().snapshot)
     let growth = try Growth { count in
       let paths = (0..<count).map { ByteString("apps/\($0 &* 7919 % count)/data") }
       let plan = Self.plan(stored, excludingFilesIn: paths)
       return {
-        let (nameless, spared) = (NamelessFiles(plan), SparedPaths(plan.snapshot.snapshot))
+        let (nameless, spared) = (UnlistedExclusions(plan), SparedPaths(plan.snapshot.snapshot))
         for path in paths {
           let file = path.appending("Documents/file")
           expect(nameless.reasonToSpare(file) != nil && spared.reasonToSpare(file) == nil)
@@ -53,10 +53,10 @@ import Testing
     var snapshot = stored.snapshot
     snapshot.device.containers = paths.map { ContainerRecord(path: $0, realPath: $0) }
     snapshot.unreadable = paths.map { PathNote(path: $0.appending("Documents/x"), note: "") }
-    snapshot.leftOut = paths.map { LeftOut(path: $0, rule: "rule", files: 1, bytes: 1) }
+    snapshot.excluded = paths.map { Exclusion(path: $0, rule: "rule", files: 1, bytes: 1) }
     return RestorePlan(
       StoredSnapshot(id: stored.id, snapshot: snapshot), RestoreRequest(path: "", target: "/"),
-      RestorePlace(folder: "/", name: nil, shownDepth: 0))
+      RestoreTarget(directory: "/", name: nil, shownDepth: 0))
   }
 
   // MARK: - Updates and rollbacks
@@ -104,10 +104,11 @@ import Testing
   /// As many containers of one run as the repository has packs.
   @Test func askingForEachContainerWhetherItsPacksAreThere() throws {
     let growth = try Growth(counts: [1000, 10_000, 100_000]) { count in
-      let state = try StateRig()
+      let state = try StateFixture()
       let packs = Set((0..<count).map { Blake2b.hash(Array("\($0)".utf8)) })
       try state.open().finish(
-        [try StateRig.container("folders/tree", nil)], snapshot: StateRig.snapshot, packs: packs,
+        [try StateFixture.container("folders/tree", nil)], snapshot: StateFixture.snapshot,
+        packs: packs,
         keepingOthers: true)
       let opened = try state.open()
       let container = try #require(opened.containers.first)
@@ -123,17 +124,17 @@ import Testing
 
   /// For each changed file it is asked whether it would be in no backup once it is replaced.
   @Test func askingForEachReplacedFileWhetherItMustStay() throws {
-    try rig.folder.write("text", at: "tree/file")
+    try rig.directory.write("text", at: "tree/file")
     let stored = try #require(try rig.backup().snapshot)
     let reader = try rig.repository.beginReading()
-    let policy = try Rig.policy(.folder)
+    let policy = try Fixture.policy(.folder)
     let growth = try Growth { count in
       var scan = try ContainerScan.wide(count) { "file \($0 &* 7919 % count)" }
-      scan.entries[count / 2].fate = .leftOut
-      var request = RestoreRequest(path: "folders/tree", target: rig.folder.path("tree"))
+      scan.entries[count / 2].fate = .excluded
+      var request = RestoreRequest(path: "folders/tree", target: rig.directory.path("tree"))
       request.rules = RestoreRules(policy: policy, kind: .folder)
       request.rules?.present = scan
-      let place = RestorePlace(folder: rig.folder.path("tree"), name: nil, shownDepth: 0)
+      let place = RestoreTarget(directory: rig.directory.path("tree"), name: nil, shownDepth: 0)
       let plan = RestorePlan(stored, request, place)
       let names = scan.entries.indices.dropFirst().map { scan.name($0) }
       return {
@@ -148,13 +149,14 @@ import Testing
   /// A whole plan: all files of a directory have changed since the backup, and as many have come.
   @Test func planningARestoreOfADirectoryOfChangedFiles() throws {
     let growth = try Growth(counts: [250, 2000]) { count in
-      let rig = try Rig(inMemory: true)
-      for number in 0..<count { try rig.folder.write("a", at: Self.file(number)) }
+      let rig = try Fixture(inMemory: true)
+      for number in 0..<count { try rig.directory.write("a", at: Self.file(number)) }
       let stored = try #require(try rig.backup().snapshot)
-      for number in 0..<(2 * count) { try rig.folder.write("changed", at: Self.file(number)) }
+      for number in 0..<(2 * count) { try rig.directory.write("changed", at: Self.file(number)) }
       let reader = try rig.repository.beginReading()
-      let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
-      var request = DeviceRestoreRequest(device, isInPlace: true, policy: try Rig.policy(.folder))
+      let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+      var request = DeviceRestoreRequest(
+        device, isInPlace: true, policy: try Fixture.policy(.folder))
       (request.overwrite, request.deletes) = (.always, true)
       return { [request] in
         let plan = try DeviceRestorePlan.make(stored, request, from: reader)
@@ -175,7 +177,8 @@ extension RestorePlanner {
     let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
     let root = plan.tree.append(
       TreeEntry(name: "", node: .directory(tree)), named: "", parent: nil, action: .leave)
-    folders.append(OpenFolder(number: root, pathLength: 0, frame: RestoreFrame(), isWay: false))
+    directories.append(
+      OpenDirectory(number: root, pathLength: 0, frame: RestoreFrame(), isWay: false))
   }
 }
 

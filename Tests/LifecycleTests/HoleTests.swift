@@ -12,22 +12,22 @@ import Testing
   /// (openzfs/zfs#15526): it is read.
   @Test(arguments: [300 << 10, 9 << 20] as [UInt64])
   func onZFSNoHoleIsBelievedAndAllIsStored(size: UInt64) throws {
-    let rig = try Rig(inMemory: true)
-    let file = try Folder.open(path: rig.folder.path("tree")).create("sparse")
+    let rig = try Fixture(inMemory: true)
+    let file = try Directory.open(path: rig.directory.path("tree")).create("sparse")
     try file.write(Array("beginning".utf8))
     try file.seek(to: size - 3)
     try file.write(Array("end".utf8))
     try #require(try file.extents(size: size).contains { $0.isHole }, "no sparse files here")
-    let bytes = try rig.folder.read("tree/sparse")
+    let bytes = try rig.directory.read("tree/sparse")
     #expect(try holes(rig, on: Self.ext4, "ext4") > size / 2, "else the file proves nothing")
     #expect(try holes(rig, on: Self.zfs, "zfs") == 0)
     for name: ByteString in ["ext4/sparse", "zfs/sparse"] {
-      #expect(try rig.folder.read(name) == bytes)
+      #expect(try rig.directory.read(name) == bytes)
     }
   }
 
   /// Backs up and restores as on a file system; gives how many bytes are stored as holes.
-  private func holes(_ rig: Rig, on magic: UInt, _ name: ByteString) throws -> UInt64 {
+  private func holes(_ rig: Fixture, on magic: UInt, _ name: ByteString) throws -> UInt64 {
     let repository = try Repository.create(in: MemoryStorage(), program: "test")
     let report = try Faults.inject(Faults.Plan(onFileSystem: magic)) {
       try rig.backup(to: repository, keeping: ByteString("cache ").appending(name))

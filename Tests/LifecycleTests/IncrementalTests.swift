@@ -8,16 +8,16 @@ import Testing
 
 /// What a backup reads when an earlier one left its state.
 @Suite(.spreadScans) struct IncrementalTests {
-  /// Three folders with files of several kinds.
-  private func rig() throws -> Rig {
-    let rig = try Rig()
+  /// Three directories with files of several kinds.
+  private func rig() throws -> Fixture {
+    let rig = try Fixture()
     for number in 0..<40 {
-      try rig.folder.write("file \(number)", at: ByteString("tree/a/\(number)"))
-      try rig.folder.write("other \(number)", at: ByteString("tree/b/c/\(number)"))
+      try rig.directory.write("file \(number)", at: ByteString("tree/a/\(number)"))
+      try rig.directory.write("other \(number)", at: ByteString("tree/b/c/\(number)"))
     }
     var random = Seeded(7)
-    try rig.folder.write(random.bytes(9_000_000), at: "tree/large")
-    try Folder.open(path: rig.folder.path("tree/a")).createLink("link", to: "1")
+    try rig.directory.write(random.bytes(9_000_000), at: "tree/large")
+    try Directory.open(path: rig.directory.path("tree/a")).createLink("link", to: "1")
     return rig
   }
 
@@ -45,22 +45,22 @@ import Testing
     let rig = try rig()
     _ = try rig.backup(keeping: "cache")
     #expect(try indexReads(rig, keeping: "cache").isEmpty)
-    let folders = try rig.names("cache/sandboxctl")
-    for name in folders {
-      let place = rig.folder.path(ByteString("cache/sandboxctl/\(name)"))
-      try Folder.open(path: place).removeTree("index")
+    let directories = try rig.names("cache/sandboxctl")
+    for name in directories {
+      let place = rig.directory.path(ByteString("cache/sandboxctl/\(name)"))
+      try Directory.open(path: place).removeTree("index")
     }
     let reads = try indexReads(rig, keeping: "cache")
     #expect(!reads.isEmpty && reads.count == Set(reads).count, "\(reads)")
     #expect(try indexReads(rig, keeping: "cache").isEmpty)
     // With no state either, each file is read again, and each blob looked up.
-    for path in try rig.stateFiles("cache", ".state") { try rig.folder.folder.remove(path) }
+    for path in try rig.stateFiles("cache", ".state") { try rig.directory.directory.remove(path) }
     #expect(try indexReads(rig, keeping: "cache", opening: 81).isEmpty)
   }
 
   /// What another backup reads of index objects.
   private func indexReads(
-    _ rig: Rig, keeping cache: ByteString, opening files: Int = 0
+    _ rig: Fixture, keeping cache: ByteString, opening files: Int = 0
   ) throws -> [String] {
     let watched = WatchedStorage(rig.repository.storage)
     let report = try rig.backup(to: Repository.open(watched), keeping: cache)
@@ -73,12 +73,12 @@ import Testing
   @Test func onlyWhatChangedIsRead() throws {
     let rig = try rig()
     _ = try rig.backup(keeping: "cache")
-    try rig.folder.write("changed", at: "tree/a/7")
-    try rig.folder.write("new", at: "tree/b/c/new")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
-    try tree.folder("a").remove("8")
-    try tree.folder("b").folder("c").setModified(Timestamp(seconds: 1_000_000))
-    try tree.folder("a").file("9").setPermissions(0o600)
+    try rig.directory.write("changed", at: "tree/a/7")
+    try rig.directory.write("new", at: "tree/b/c/new")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
+    try tree.directory("a").remove("8")
+    try tree.directory("b").directory("c").setModified(Timestamp(seconds: 1_000_000))
+    try tree.directory("a").file("9").setPermissions(0o600)
     let second = try rig.backup(keeping: "cache")
     #expect(second.opened == 3)
     #expect(second.files == 81)
@@ -86,9 +86,9 @@ import Testing
     #expect(try rig.text("back/a/7") == "changed")
     #expect(try rig.text("back/b/c/new") == "new")
     #expect(try rig.names("back/a").count == 40)
-    let back = try Folder.open(path: rig.folder.path("back"))
-    #expect(try back.folder("b").status("c").modified.seconds == 1_000_000)
-    #expect(try back.folder("a").status("9").permissions == 0o600)
+    let back = try Directory.open(path: rig.directory.path("back"))
+    #expect(try back.directory("b").status("c").modified.seconds == 1_000_000)
+    #expect(try back.directory("a").status("9").permissions == 0o600)
     #expect(try self.tree(second) == self.tree(rig.backup(keeping: "other")))
     #expect(try rig.backup(keeping: "cache").opened == 0)
   }
@@ -96,10 +96,10 @@ import Testing
   @Test func whatWasChangedJustBeforeItWasReadIsReadAgain() throws {
     // What is read two seconds after it was written, as on a busy machine, is not read again.
     for _ in 0..<20 {
-      let rig = try Rig()
+      let rig = try Fixture()
       let start = Host.monotonicSeconds()
       for number in 0..<10 {
-        try rig.folder.write("file \(number)", at: ByteString("tree/a/\(number)"))
+        try rig.directory.write("file \(number)", at: ByteString("tree/a/\(number)"))
       }
       _ = try rig.backup(keeping: "cache") { $0.now = nil }
       if Host.monotonicSeconds() - start > 1.5 { continue }
@@ -112,11 +112,11 @@ import Testing
   /// A file of a moment ago is not read again if nobody could write to it when it was read: else a
   /// store through a mapping may come later than its times say.
   @Test func aYoungFileThatNobodyHasOpenIsNotReadAgain() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     for number in 0..<10 {
-      try rig.folder.write("file \(number)", at: ByteString("tree/a/\(number)"))
+      try rig.directory.write("file \(number)", at: ByteString("tree/a/\(number)"))
     }
-    let tree = try Folder.open(path: rig.folder.path("tree/a"))
+    let tree = try Directory.open(path: rig.directory.path("tree/a"))
     guard try tree.file("0").hasNoWriter else { return }
     let soon = Host.now().seconds + 10
     let backup = { () throws -> BackupReport in
@@ -158,11 +158,11 @@ import Testing
   @Test func aReplacedRepositoryIsFilledAgain() throws {
     let rig = try rig()
     let first = try rig.backup(keeping: "cache")
-    for folder: ByteString in ["snapshots", "index"] {
-      try rig.empty(ByteString("repo").appending(folder))
+    for directory: ByteString in ["snapshots", "index"] {
+      try rig.empty(ByteString("repo").appending(directory))
     }
-    for folder in try rig.names("repo/packs") {
-      try rig.empty(ByteString("repo/packs").appending(folder))
+    for directory in try rig.names("repo/packs") {
+      try rig.empty(ByteString("repo/packs").appending(directory))
     }
     let second = try rig.backup(keeping: "cache")
     #expect(second.opened == 81 && tree(second) == tree(first))
@@ -176,10 +176,10 @@ import Testing
     let states = try rig.stateFiles("cache", ".state")
     #expect(states.count == 1)
     for (place, state) in states.enumerated() {
-      var bytes = try rig.folder.read(state)
+      var bytes = try rig.directory.read(state)
       #expect(bytes.count > 9000, "\(place)")
       for offset in stride(from: 8192, to: bytes.count, by: 64) { bytes[offset] ^= 1 }
-      try rig.folder.write(bytes, at: state)
+      try rig.directory.write(bytes, at: state)
     }
     let second = try rig.backup(keeping: "cache")
     #expect(second.opened == 81 && tree(second) == tree(first))
@@ -188,7 +188,7 @@ import Testing
 
   @Test func aSecondRunOfTheSameSourceIsRefused() throws {
     let rig = try rig()
-    let cache = rig.folder.path("cache")
+    let cache = rig.directory.path("cache")
     let plan = BackupPlan.make(try rig.scan())
     let outcome = Outcome()
     // The first run asks whether it is to stop: then the second one is begun.
@@ -235,7 +235,7 @@ import Testing
     let third = try rig.backup(keeping: "other") { $0.skipsUnchanged = true }
     #expect(third.isUnchanged && third.opened == 81)
     #expect(try rig.backup(keeping: "other") { $0.skipsUnchanged = true }.opened == 0)
-    try rig.folder.write("changed", at: "tree/a/7")
+    try rig.directory.write("changed", at: "tree/a/7")
     let last = try rig.backup(keeping: "cache") { $0.skipsUnchanged = true }
     #expect(last.snapshot != nil && last.opened == 1)
   }

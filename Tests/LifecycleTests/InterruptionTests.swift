@@ -8,10 +8,10 @@ import Testing
 @Suite(.spreadScans) struct InterruptionTests {
   private static let files = 600
 
-  private func rig() throws -> Rig {
-    let rig = try Rig()
+  private func rig() throws -> Fixture {
+    let rig = try Fixture()
     for number in 0..<Self.files {
-      try rig.folder.write("file \(number)", at: ByteString("tree/\(number % 7)/\(number)"))
+      try rig.directory.write("file \(number)", at: ByteString("tree/\(number % 7)/\(number)"))
     }
     return rig
   }

@@ -13,7 +13,7 @@ import Testing
     var record = JournalRecord(
       operation: "restore", time: Timestamp(seconds: 1_800_000_000), subjects: ["apps/a"],
       containers: ["apps/a/data", ByteString(Array("apps/a/".utf8) + [0xff])])
-    record.inHand = 1
+    record.currentContainer = 1
     record.state = .moving
     record.staging = ["/device/a"]
     record.roots = [.init(path: "/device/a", inode: .max), .init(path: "/trash", inode: nil)]
@@ -50,14 +50,14 @@ import Testing
 
   /// What no reader would take is refused before the first step, and the journal that is there stays.
   @Test func aJournalTooLargeToReadIsNotWritten() throws {
-    let temporary = try TemporaryFolder()
+    let temporary = try TemporaryDirectory()
     let record = record()
     let name = ByteString(record.id + ".json")
     #expect(throws: SystemError.tooLarge(temporary.path(name))) {
-      try OperationJournal.write(record, in: temporary.folder, limit: record.bytes.count - 1)
+      try OperationJournal.write(record, in: temporary.directory, limit: record.bytes.count - 1)
     }
-    #expect(try temporary.folder.names().isEmpty)
-    try OperationJournal.write(record, in: temporary.folder, limit: record.bytes.count)
+    #expect(try temporary.directory.names().isEmpty)
+    try OperationJournal.write(record, in: temporary.directory, limit: record.bytes.count)
     #expect(try temporary.read(name) == record.bytes)
   }
 
@@ -71,32 +71,32 @@ import Testing
 
   // MARK: - Steps
 
-  /// A folder with a place, what is staged for it and a trash.
+  /// A directory with a place, what is staged for it and a trash.
   private struct Places {
-    let folder = try? TemporaryFolder("journal", inMemory: true)
+    let directory = try? TemporaryDirectory("journal", inMemory: true)
 
     func runner() throws -> StepRunner {
-      let folder = try #require(folder)
+      let directory = try #require(directory)
       let roots = try ["place", "staged"].map { name in
-        let path = folder.path(ByteString(name))
+        let path = directory.path(ByteString(name))
         return JournalRecord.Root(
-          path: path, inode: try Folder.open(path: path).status().identity.inode)
+          path: path, inode: try Directory.open(path: path).status().identity.inode)
       }
-      return StepRunner(roots + [JournalRecord.Root(path: folder.path("trash"), inode: nil)])
+      return StepRunner(roots + [JournalRecord.Root(path: directory.path("trash"), inode: nil)])
     }
 
     func text(_ path: ByteString) throws -> String? {
-      let folder = try #require(folder)
-      guard let bytes = try? folder.read(path) else { return nil }
+      let directory = try #require(directory)
+      guard let bytes = try? directory.read(path) else { return nil }
       return String(decoding: bytes, as: UTF8.self)
     }
   }
 
   @Test func aStepIsTakenOnceAndCanBeTakenAgain() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("old", at: "place/a/file")
-    try folder.write("new", at: "staged/a/file")
+    let directory = try #require(places.directory)
+    try directory.write("old", at: "place/a/file")
+    try directory.write("new", at: "staged/a/file")
     let step = JournalStep(path: "a/file", source: 1, kept: 2)
     #expect(try places.runner().take(step))
     #expect(try places.text("place/a/file") == "new")
@@ -107,25 +107,25 @@ import Testing
 
   @Test func whatWasKeptBeforeTheInterruptionIsKeptOnce() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("old", at: "place/file")
-    try folder.write("new", at: "staged/file")
-    try folder.write("another", at: "trash/x")
+    let directory = try #require(places.directory)
+    try directory.write("old", at: "place/file")
+    try directory.write("new", at: "staged/file")
+    try directory.write("another", at: "trash/x")
     // The first half of the step was taken.
-    try folder.folder.folder("trash").createHardLink(
-      "file", to: "file", in: folder.folder.folder("place"))
+    try directory.directory.directory("trash").createHardLink(
+      "file", to: "file", in: directory.directory.directory("place"))
     #expect(try places.runner().take(JournalStep(path: "file", source: 1, kept: 2)))
     #expect(try places.text("place/file") == "new")
-    #expect(try folder.folder.folder("trash").names() == ["file", "x"])
+    #expect(try directory.directory.directory("trash").names() == ["file", "x"])
     #expect(try places.text("trash/file") == "old")
   }
 
   @Test func whatAppearedMeanwhileIsKeptBesideTheFirst() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("of the app", at: "place/file")
-    try folder.write("old", at: "trash/file")
-    try folder.write("x", at: "staged/x")
+    let directory = try #require(places.directory)
+    try directory.write("of the app", at: "place/file")
+    try directory.write("old", at: "trash/file")
+    try directory.write("x", at: "staged/x")
     #expect(try places.runner().take(JournalStep(path: "file", kept: 2)))
     #expect(try places.text("place/file") == nil)
     #expect(try places.text("trash/file") == "old")
@@ -134,11 +134,11 @@ import Testing
 
   @Test func kindsChange() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("file", at: "place/a")
-    try folder.write("inner", at: "staged/a/inner")
-    try folder.write("inner", at: "place/b/inner")
-    try folder.write("file", at: "staged/b")
+    let directory = try #require(places.directory)
+    try directory.write("file", at: "place/a")
+    try directory.write("inner", at: "staged/a/inner")
+    try directory.write("inner", at: "place/b/inner")
+    try directory.write("file", at: "staged/b")
     let runner = try places.runner()
     #expect(try runner.take(JournalStep(path: "a", source: 1, kept: 2)))
     #expect(try runner.take(JournalStep(path: "b", source: 1, kept: 2)))
@@ -150,23 +150,23 @@ import Testing
 
   @Test func aFileThatIsPutAsideStaysBesideTheNewOne() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("old", at: "place/a/file")
-    try folder.write("new", at: "staged/a/file")
+    let directory = try #require(places.directory)
+    try directory.write("old", at: "place/a/file")
+    try directory.write("new", at: "staged/a/file")
     let step = JournalStep(path: "a/file", source: 1, kept: 0, keptName: "file.before")
     #expect(try places.runner().take(step))
     #expect(try places.text("place/a/file") == "new")
     #expect(try places.text("place/a/file.before") == "old")
   }
 
-  @Test func anotherFolderInTheRootsPlaceIsLeftAlone() throws {
+  @Test func anotherDirectoryInTheRootsPlaceIsLeftAlone() throws {
     let places = Places()
-    let folder = try #require(places.folder)
-    try folder.write("old", at: "place/file")
-    try folder.write("new", at: "staged/file")
+    let directory = try #require(places.directory)
+    try directory.write("old", at: "place/file")
+    try directory.write("new", at: "staged/file")
     let runner = try places.runner()
-    try folder.folder.rename("place", to: "moved", in: folder.folder)
-    try folder.write("of somebody", at: "place/file")
+    try directory.directory.rename("place", to: "moved", in: directory.directory)
+    try directory.write("of somebody", at: "place/file")
     #expect(throws: SystemError.self) {
       try runner.take(JournalStep(path: "file", source: 1, kept: 2))
     }

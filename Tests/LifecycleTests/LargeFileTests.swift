@@ -13,13 +13,13 @@ import Testing
   /// What a thread holds of a file at most: it may be read again.
   private static let held: UInt64 = 28 << 20
 
-  private let rig: Rig
+  private let rig: Fixture
   private let bytes: [UInt8]
 
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
     bytes = Seeded(91).someBytes(Int(Self.size))
-    try rig.folder.write(bytes, at: "tree/large")
+    try rig.directory.write(bytes, at: "tree/large")
   }
 
   /// Backs up until so many bytes are done, and is interrupted then.
@@ -102,17 +102,18 @@ import Testing
     #expect(try finish().bytesResumed == 0)
   }
 
-  /// The repository's packs, each behind the name of its folder.
-  private func packs() throws -> [(folder: ByteString, name: ByteString)] {
-    try rig.names("repo/packs").flatMap { folder in
-      try rig.names(ByteString("repo/packs").appending(folder)).map { (folder, $0) }
+  /// The repository's packs, each behind the name of its directory.
+  private func packs() throws -> [(directory: ByteString, name: ByteString)] {
+    try rig.names("repo/packs").flatMap { directory in
+      try rig.names(ByteString("repo/packs").appending(directory)).map { (directory, $0) }
     }
   }
 
-  private func remove(_ packs: ArraySlice<(folder: ByteString, name: ByteString)>) throws {
-    for (folder, name) in packs {
-      try Folder.open(path: rig.folder.path(ByteString("repo/packs").appending(folder))).remove(
-        name)
+  private func remove(_ packs: ArraySlice<(directory: ByteString, name: ByteString)>) throws {
+    for (directory, name) in packs {
+      try Directory.open(path: rig.directory.path(ByteString("repo/packs").appending(directory)))
+        .remove(
+          name)
     }
   }
 
@@ -120,10 +121,10 @@ import Testing
   private func resumedByACopy() throws -> UInt64 {
     let copied = try Program.run(
       "/bin/bash", ["-ec", "rm -rf other; mkdir other; cp -a repo cache other"],
-      in: rig.folder.url)
+      in: rig.directory.url)
     try #require(copied.code == 0, "\(copied.errors)")
     let counters = ProgressCounters()
-    let other = try Repository.open(LocalStorage(path: rig.folder.path("other/repo")))
+    let other = try Repository.open(LocalStorage(path: rig.directory.path("other/repo")))
     let report = try rig.backup(to: other, keeping: "other/cache") { $0.counters = counters }
     #expect(report.isComplete)
     return counters.progress.bytesResumed
@@ -133,7 +134,7 @@ import Testing
     try interrupt(after: 34 << 20)
     var other = bytes
     other[3] ^= 1
-    try rig.folder.write(other, at: "tree/large")
+    try rig.directory.write(other, at: "tree/large")
     #expect(try finish().bytesResumed == 0)
   }
 
@@ -147,7 +148,7 @@ import Testing
   }
 
   @Test func holesStayWhereTheyAre() throws {
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     try tree.remove("large")
     let file = try tree.create("sparse")
     for offset: UInt64 in [0, 30 << 20, 64 << 20] {
@@ -163,14 +164,14 @@ import Testing
   @Test func aDatabaseIsTakenUp() throws {
     var pages = bytes
     pages.replaceSubrange(..<DatabaseHead.bytes.count, with: DatabaseHead.bytes)
-    try rig.folder.write(pages, at: "tree/large")
+    try rig.directory.write(pages, at: "tree/large")
     try interrupt(after: 34 << 20)
     let counters = ProgressCounters()
     let report = try rig.backup(keeping: "cache") { $0.counters = counters }
     #expect(report.databases.map(\.path) == ["folders/tree/large"])
     #expect(counters.progress.bytesResumed > (34 << 20) - Self.held)
     #expect(try rig.restore(report).isComplete)
-    #expect(try rig.folder.read("back/large") == pages)
+    #expect(try rig.directory.read("back/large") == pages)
   }
 
   /// Of what is stored already no room is asked for.

@@ -16,19 +16,19 @@ import Testing
   }
 
   /// A film of 1 MiB under 50 names, and a small file.
-  private func rig() throws -> Rig {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write(bytes(1 << 20), at: "tree/a/film")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
-    let inner = try tree.folder("a")
+  private func rig() throws -> Fixture {
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write(bytes(1 << 20), at: "tree/a/film")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
+    let inner = try tree.directory("a")
     for number in 1..<50 {
       try tree.createHardLink(ByteString("name \(number)"), to: "film", in: inner)
     }
-    try rig.folder.write("12345", at: "tree/other")
+    try rig.directory.write("12345", at: "tree/other")
     return rig
   }
 
-  private func statistics(_ report: BackupReport, _ rig: Rig) throws -> SnapshotStatistics {
+  private func statistics(_ report: BackupReport, _ rig: Fixture) throws -> SnapshotStatistics {
     try SnapshotStatistics(
       of: try #require(report.snapshot), from: rig.repository.beginReading(),
       unreadable: { _ in })
@@ -49,7 +49,8 @@ import Testing
   @Test func whatGrewCountsOnce() throws {
     let rig = try rig()
     let scan = try rig.scan()
-    let grown = try Program.run("sh", ["-c", "printf more >> '\(rig.folder.string)/tree/a/film'"])
+    let grown = try Program.run(
+      "sh", ["-c", "printf more >> '\(rig.directory.string)/tree/a/film'"])
     #expect(grown.code == 0, "\(grown.errors)")
     let report = try rig.backup(scan)
     #expect(report.bytes == 1 << 20 + 9)
@@ -74,18 +75,18 @@ import Testing
     }
     try writer.flush()
     let tree = try session.storeTree(entries)
-    let folder = TreeEntry(name: "x", node: .directory(tree))
-    snapshot.tree = try session.storeTree([folder])
+    let directory = TreeEntry(name: "x", node: .directory(tree))
+    snapshot.tree = try session.storeTree([directory])
     snapshot.sequence += 1
     let stored = try session.finish(snapshot)
     let reader = try rig.repository.beginReading()
     let found = try SnapshotStatistics(of: stored, from: reader, unreadable: { _ in })
     #expect(found.rows.map(\.bytes).reduce(0, +) == 11)
 
-    let plan = try RestorePlan.make(stored, path: "x", to: rig.folder.path("back"), from: reader)
+    let plan = try RestorePlan.make(stored, path: "x", to: rig.directory.path("back"), from: reader)
     #expect(try RestoreOperation(plan, from: reader).run().isComplete)
     #expect(try (0..<4).map { try rig.text(ByteString("back/\($0)")) } == texts)
-    let back = try Folder.open(path: rig.folder.path("back"))
+    let back = try Directory.open(path: rig.directory.path("back"))
     #expect(try ["0", "1", "2", "3"].map { try back.status($0).links } == [2, 2, 1, 1])
 
     var archive: [UInt8] = []
@@ -93,18 +94,18 @@ import Testing
       of: stored, from: reader, to: { archive.append($0) }, leavingOut: { _, _ in })
     try dump.write(tree)
     try dump.finish()
-    try rig.folder.write(archive, at: "out.tar")
-    _ = try Folder.make(path: rig.folder.path("out"))
-    let tar = try Program.run("tar", ["-xf", "out.tar", "-C", "out"], in: rig.folder.url)
+    try rig.directory.write(archive, at: "out.tar")
+    _ = try Directory.make(path: rig.directory.path("out"))
+    let tar = try Program.run("tar", ["-xf", "out.tar", "-C", "out"], in: rig.directory.url)
     #expect(tar.code == 0, "\(tar.errors)")
     #expect(try (0..<4).map { try rig.text(ByteString("out/\($0)")) } == texts)
   }
 
   /// Of two backups without room, and without a state, that with something new is refused.
-  private func expectNewIsFound(in rig: Rig) throws {
+  private func expectNewIsFound(in rig: Fixture) throws {
     _ = try rig.backup(keeping: "first")
     _ = try rig.backup(keeping: "second") { $0.keepFree = Self.huge }
-    try rig.folder.write(bytes(3 << 20), at: "tree/new")
+    try rig.directory.write(bytes(3 << 20), at: "tree/new")
     let error = #expect(throws: LifecycleError.self) {
       try rig.backup(keeping: "third") { $0.keepFree = Self.huge }
     }
@@ -124,16 +125,16 @@ import Testing
   /// Nor behind holes: these are in what the snapshot holds, and are never stored.
   @Test func whatIsNewIsFoundBesideHoles() throws {
     let rig = try rig()
-    try Folder.open(path: rig.folder.path("tree")).create("sparse").truncate(to: 1 << 30)
+    try Directory.open(path: rig.directory.path("tree")).create("sparse").truncate(to: 1 << 30)
     try expectNewIsFound(in: rig)
   }
 
   /// A database is read by each of its names, and stored once.
   @Test func aDatabaseOfSeveralNamesNeedsRoomOnce() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     let bytes = Array("SQLite format 3\0".utf8) + self.bytes(3 << 20)
-    try rig.folder.write(bytes, at: "tree/a.sqlite")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    try rig.directory.write(bytes, at: "tree/a.sqlite")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     for name: ByteString in ["b.sqlite", "c.sqlite"] {
       try tree.createHardLink(name, to: "a.sqlite", in: tree)
     }

@@ -9,19 +9,19 @@ import Testing
 /// nothing that is written between plan and exchange is lost.
 @Suite(.spreadScans) struct MeanwhileTests {
   private static let package = MemoryPackage(
-    extensions: [("\(UpdateRig.app).share", "20")], files: ["Example": "new program"])
+    extensions: [("\(UpdateFixture.app).share", "20")], files: ["Example": "new program"])
 
   /// A rig in which a change is possible, and the plan of it.
   private func plan(
-    _ change: AppChange, _ rig: UpdateRig, isForced: Bool
+    _ change: AppChange, _ rig: UpdateFixture, isForced: Bool
   ) throws -> AppChangePlan {
     if change == .rollback { return try rig.rollbackPlan { $0.isForced = isForced } }
     let needsPackage = [.install, .update, .reinstall].contains(change)
     return try rig.plan(change, needsPackage ? Self.package : nil) { $0.isForced = isForced }
   }
 
-  private func rig(for change: AppChange) throws -> UpdateRig {
-    let rig = try UpdateRig()
+  private func rig(for change: AppChange) throws -> UpdateFixture {
+    let rig = try UpdateFixture()
     switch change {
     case .install, .reinstall: try rig.run(.offload, Self.package)
     case .rollback: try rig.run(.update, Self.package)
@@ -30,7 +30,7 @@ import Testing
     return rig
   }
 
-  private func carryOut(_ plan: AppChangePlan, _ rig: UpdateRig) throws -> AppChangeReport {
+  private func carryOut(_ plan: AppChangePlan, _ rig: UpdateFixture) throws -> AppChangeReport {
     plan.request.change == .rollback
       ? try rig.carryOut(plan, from: rig.rig.repository.beginReading())
       : try rig.carryOut(plan, Self.package)
@@ -39,7 +39,7 @@ import Testing
   /// A file that an app has open forbids it, with the process and the file named; unless it is forced.
   @Test(arguments: AppChange.allCases) func anOpenFileForbidsIt(_ change: AppChange) throws {
     let rig = try rig(for: change)
-    let file = try rig.dataFolder().appending("Documents/thesis.txt")
+    let file = try rig.dataDirectory().appending("Documents/thesis.txt")
     let sleeper = try Program.start("sleep", ["600"], standardInput: file)
     defer { sleeper.end() }
     let before = try rig.contents()
@@ -66,12 +66,12 @@ import Testing
     let plan = try rig.rollbackPlan { $0.data = .before }
     try rig.write("rewritten again", "Documents/thesis.txt")
     try rig.write("late", "Documents/late")
-    try rig.write("late folder", "Fresh/late")
+    try rig.write("late directory", "Fresh/late")
     let report = try carryOut(plan, rig)
     let found = try rig.contents()
     #expect(found["apps/org.example.one/data/Documents/thesis.txt"]?.text == "a thesis")
     #expect(found["apps/org.example.one/data/Documents/late"]?.text == "late")
-    #expect(found["apps/org.example.one/data/Fresh/late"]?.text == "late folder")
+    #expect(found["apps/org.example.one/data/Fresh/late"]?.text == "late directory")
     #expect(try rig.trash().values.contains("rewritten again"))
     #expect(
       report.unplanned.map(\.path) == ["apps/org.example.one/data/Documents/thesis.txt"],
@@ -84,7 +84,7 @@ import Testing
     let rig = try rig(for: .uninstall)
     let plan = try rig.plan(.uninstall, nil)
     try rig.write("rewritten", "Documents/thesis.txt")
-    try rig.write("late folder", "Fresh/late")
+    try rig.write("late directory", "Fresh/late")
     let report = try carryOut(plan, rig)
     #expect(!report.isComplete)
     let told = Set(report.unplanned.map(\.path))
@@ -93,6 +93,6 @@ import Testing
     }
     let trash = try rig.trash()
     #expect(trash["apps/org.example.one/data/Documents/thesis.txt"] == "rewritten")
-    #expect(trash["apps/org.example.one/data/Fresh/late"] == "late folder")
+    #expect(trash["apps/org.example.one/data/Fresh/late"] == "late directory")
   }
 }

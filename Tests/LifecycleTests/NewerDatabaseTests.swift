@@ -7,22 +7,23 @@ import Testing
 
 /// What `if-newer` makes of a database: it, its log and its journal are as new as the newest of them.
 @Suite(.spreadScans) struct NewerDatabaseTests {
-  private let rig: Rig
-  init() throws { rig = try Rig(inMemory: true) }
+  private let rig: Fixture
+  init() throws { rig = try Fixture(inMemory: true) }
 
   /// Makes files of a name and a time each, all with the same word in them.
-  private func make(_ word: String, in folder: ByteString, _ files: [(ByteString, Int64)]) throws {
+  private func make(_ word: String, in directory: ByteString, _ files: [(ByteString, Int64)]) throws
+  {
     for (name, seconds) in files {
-      let path = folder.appending(name)
+      let path = directory.appending(name)
       let isDatabase = !name.description.contains("-")
-      try rig.folder.write((isDatabase ? "SQLite format 3\0" : "") + word, at: path)
+      try rig.directory.write((isDatabase ? "SQLite format 3\0" : "") + word, at: path)
       try rig.setTime(path, seconds)
     }
   }
 
-  /// Whether all files in a folder have a word in them.
-  private func all(in folder: ByteString, have word: String) throws -> Bool {
-    try rig.names(folder).allSatisfy { try rig.text(folder.appending($0)).hasSuffix(word) }
+  /// Whether all files in a directory have a word in them.
+  private func all(in directory: ByteString, have word: String) throws -> Bool {
+    try rig.names(directory).allSatisfy { try rig.text(directory.appending($0)).hasSuffix(word) }
   }
 
   /// A newer log, or a newer journal, has what the database lacks.
@@ -68,7 +69,7 @@ import Testing
   @Test func whatIsMissingComes() throws {
     try make("stored", in: "tree", [("db", 100), ("db-wal", 50)])
     try rig.copy("tree", to: "into")
-    try Folder.open(path: rig.folder.path("into")).remove("db-wal")
+    try Directory.open(path: rig.directory.path("into")).remove("db-wal")
     let merged = try rig.merge(try rig.backup(), into: "into", .ifNewer)
     #expect(merged.isComplete && merged.restored.files == 1)
     #expect(try rig.records("into")["db-wal"] == rig.records("tree")["db-wal"])
@@ -86,25 +87,25 @@ import Testing
   /// Another name of a database that comes for its log's time has its content, too.
   @Test func anotherNameComesToo() throws {
     try make("stored", in: "tree", [("aa/db", 100), ("aa/db-wal", 300)])
-    try Folder.make(path: rig.folder.path("tree/zone")).createHardLink(
-      "twin", to: "db", in: Folder.open(path: rig.folder.path("tree/aa")))
+    try Directory.make(path: rig.directory.path("tree/zone")).createHardLink(
+      "twin", to: "db", in: Directory.open(path: rig.directory.path("tree/aa")))
     try make("present", in: "into", [("aa/db", 200)])
     let merged = try rig.merge(try rig.backup(), into: "into", .ifNewer)
     #expect(merged.isComplete)
-    for folder: ByteString in ["into/aa", "into/zone"] {
-      #expect(try all(in: folder, have: "stored"))
+    for directory: ByteString in ["into/aa", "into/zone"] {
+      #expect(try all(in: directory, have: "stored"))
     }
   }
 
   /// A file that is called as a journal makes no database of the one beside it: each has its own time.
   @Test func aPlainFileHasItsOwnTime() throws {
-    for (folder, word, times) in [
+    for (directory, word, times) in [
       ("tree", "stored", (100, 300)), ("into", "present", (200, 300)),
     ] as [(ByteString, String, (Int64, Int64))] {
       for (name, seconds) in [("trip", times.0), ("trip-journal", times.1)] as [(ByteString, Int64)]
       {
-        try rig.folder.write(word, at: folder.appending(name))
-        try rig.setTime(folder.appending(name), seconds)
+        try rig.directory.write(word, at: directory.appending(name))
+        try rig.setTime(directory.appending(name), seconds)
       }
     }
     let merged = try rig.merge(try rig.backup(), into: "into", .ifNewer)

@@ -7,29 +7,30 @@ import Testing
 
 /// Notes on more paths than a snapshot has room for.
 @Suite(.spreadScans) struct NoteBoundTests {
-  private static func remarks(_ count: Int, in folder: ByteString) -> [PathRemark] {
+  private static func remarks(_ count: Int, in directory: ByteString) -> [PathRemark] {
     (0..<count).map {
-      PathRemark(path: folder.appending(ByteString("sub/file \($0)")), remark: "permission denied")
+      PathRemark(
+        path: directory.appending(ByteString("sub/file \($0)")), remark: "permission denied")
     }
   }
 
   @Test func fewAreAllKept() {
-    let notes = NoteBound.keep(Self.remarks(3, in: "folders/a"))
+    let notes = NoteLimit.keep(Self.remarks(3, in: "folders/a"))
     #expect(notes.map(\.path) == (0..<3).map { ByteString("folders/a/sub/file \($0)") })
     #expect(notes.allSatisfy { $0.note == "permission denied" })
   }
 
   @Test func manyAreToldOfAsOne() throws {
     let all = Self.remarks(40_000, in: "folders/a") + Self.remarks(7, in: "apps/org.example.b")
-    let notes = NoteBound.keep(all)
+    let notes = NoteLimit.keep(all)
     #expect(notes.count < 32_000 && notes.count > 10_000, "\(notes.count)")
     #expect(notes.suffix(2).map(\.path) == ["apps/org.example.b", "folders/a"])
     let left = 40_000 - (notes.count - 2)
     #expect(notes.suffix(2).map(\.note).first?.hasPrefix("7 more in it") == true)
     #expect(notes.last?.note.hasPrefix("\(left) more in it") == true)
     // With '--delete' nothing of it is taken for gone, whether it was named or not.
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     var snapshot = try #require(try rig.backup().snapshot).snapshot
     snapshot.unreadable = notes
     for path: ByteString in ["folders/a/sub/file 3", "folders/a/sub/file 39999", "folders/a/x"] {
@@ -38,60 +39,61 @@ import Testing
     #expect(SparedPaths(snapshot).reasonToSpare("folders/other/file") == nil)
   }
 
-  private static func leftOut(_ count: Int, in folder: ByteString) -> [LeftOut] {
+  private static func excluded(_ count: Int, in directory: ByteString) -> [Exclusion] {
     (0..<count).map {
-      LeftOut(
-        path: folder.appending(ByteString("\($0)/inner/cache")), rule: "caches", files: 2, bytes: 3)
+      Exclusion(
+        path: directory.appending(ByteString("\($0)/inner/cache")), rule: "caches", files: 2,
+        bytes: 3)
     }
   }
 
-  @Test func fewFoldersThatWereLeftOutAreAllNamed() {
-    let few = Self.leftOut(3, in: "folders/a") + Self.leftOut(2, in: "apps/b/data")
-    #expect(NoteBound.keep(few) == few)
+  @Test func fewDirectoriesThatWereLeftOutAreAllNamed() {
+    let few = Self.excluded(3, in: "folders/a") + Self.excluded(2, in: "apps/b/data")
+    #expect(NoteLimit.keep(few) == few)
   }
 
-  @Test func manyFoldersThatWereLeftOutAreCountedTogether() throws {
+  @Test func manyDirectoriesThatWereLeftOutAreCountedTogether() throws {
     let all =
-      Self.leftOut(40_000, in: "folders/tree")
-      + [LeftOut(path: "groups/c/Library/Caches", rule: "platform", files: 1, bytes: 9)]
-    let kept = NoteBound.keep(all)
+      Self.excluded(40_000, in: "folders/tree")
+      + [Exclusion(path: "groups/c/Library/Caches", rule: "platform", files: 1, bytes: 9)]
+    let kept = NoteLimit.keep(all)
     #expect(kept.count < 32_000 && kept.count > 10_000, "\(kept.count)")
     // The nearest to the top is named, though it comes last.
     #expect(kept.dropLast().last == all.last)
     let sum = try #require(kept.last)
-    #expect(sum.path == "folders/tree" && sum.rule == LeftOut.unnamed)
+    #expect(sum.path == "folders/tree" && sum.rule == Exclusion.unnamed)
     let unnamed = UInt64(40_001 - (kept.count - 1))
     #expect(sum.files == 2 * unnamed && sum.bytes == 3 * unnamed)
     // With '--delete' none of them is taken for gone. Single files are counted at their container by
     // their rule, and their names are not known.
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     var snapshot = try #require(try rig.backup().snapshot).snapshot
     #expect(snapshot.device.containers.map(\.path) == ["folders/tree"])
-    snapshot.leftOut = kept
+    snapshot.excluded = kept
     for path: ByteString in ["folders/tree/3/inner/cache", "folders/tree/39999/inner/cache"] {
       #expect(SparedPaths(snapshot).reasonToSpare(path) != nil, "\(path)")
       #expect(SparedPaths(snapshot, deletesExcluded: true).reasonToSpare(path) == nil, "\(path)")
     }
-    snapshot.leftOut = [LeftOut(path: "folders/tree", rule: "caches", files: 9, bytes: 9)]
+    snapshot.excluded = [Exclusion(path: "folders/tree", rule: "caches", files: 9, bytes: 9)]
     #expect(SparedPaths(snapshot).reasonToSpare("folders/tree/3/inner/cache") == nil)
   }
 
   /// More than a snapshot could hold, if each had its place: it is made, and can be read.
   @Test func aBackupOfVeryManyEndsWell() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     let plan = BackupPlan.make(try rig.scan())
     let many = BackupPlan(
       device: plan.device, began: plan.began, scans: plan.scans, policy: plan.policy,
-      summaries: plan.summaries, leftOut: Self.leftOut(420_000, in: "folders/tree"))
+      summaries: plan.summaries, excluded: Self.excluded(420_000, in: "folders/tree"))
     let report = try BackupOperation(
       many, to: rig.repository, BackupRequest(program: "test")
     ).run()
     let id = try #require(report.snapshot).id
     let read = try #require(try rig.repository.snapshots().snapshots.first { $0.id == id })
-    #expect(read.snapshot.leftOut.last?.rule == LeftOut.unnamed)
-    #expect(read.snapshot.leftOut.map(\.files).reduce(0, +) == 840_000)
+    #expect(read.snapshot.excluded.last?.rule == Exclusion.unnamed)
+    #expect(read.snapshot.excluded.map(\.files).reduce(0, +) == 840_000)
     #expect(try rig.restore(report).isComplete)
   }
 
@@ -99,7 +101,7 @@ import Testing
     let all = (0..<60_000).map {
       DatabaseRecord(path: ByteString("folders/a/\($0).sqlite"), how: "watched")
     }
-    let kept = NoteBound.keep(all)
+    let kept = NoteLimit.keep(all)
     #expect(kept.count < 50_000 && kept.first == all.first)
     #expect(kept.last?.path == "folders/a" && kept.last?.how.contains("more in it") == true)
   }

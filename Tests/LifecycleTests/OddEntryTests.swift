@@ -4,15 +4,15 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// What few trees have: flags, lists of access that folders hand on, devices, foreign owners. Each
+/// What few trees have: flags, lists of access that directories hand on, devices, foreign owners. Each
 /// part needs a file system or privileges that have it, and says where they lack.
 @Suite(.spreadScans) struct OddEntryTests {
-  let rig: Rig
+  let rig: Fixture
 
   // On a disk: a file system in memory has few of the flags.
-  init() throws { rig = try Rig() }
+  init() throws { rig = try Fixture() }
 
-  private func tree() throws -> Folder { try Folder.open(path: rig.folder.path("tree")) }
+  private func tree() throws -> Directory { try Directory.open(path: rig.directory.path("tree")) }
 
   private static let (immutable, appendOnly, noDump, noAccessTimes):
     (UInt32, UInt32, UInt32, UInt32) =
@@ -20,9 +20,9 @@ import Testing
 
   private func skip(_ what: String, _ error: any Error) { print("skipped: \(what): \(error)") }
 
-  /// Sets flags of what is below a folder; none so that it can be removed again.
+  /// Sets flags of what is below a directory; none so that it can be removed again.
   private func setFlags(_ flags: [(ByteString, UInt32)], below name: ByteString) throws {
-    let top = try Folder.open(path: rig.folder.path(name))
+    let top = try Directory.open(path: rig.directory.path(name))
     for (path, flags) in flags { try top.file(path).setFlags(flags) }
   }
 
@@ -31,9 +31,9 @@ import Testing
     #expect(report.isComplete && report.warnings.isEmpty, "\(what): \(report.warnings)")
     #expect(try rig.restore(report).isComplete, "\(what)")
     #expect(try rig.records("back") == rig.records("tree"), "\(what)")
-    // And into a folder that is there.
-    _ = try Folder.make(path: rig.folder.path("into"))
-    try rig.folder.write("mine", at: "into/mine")
+    // And into a directory that is there.
+    _ = try Directory.make(path: rig.directory.path("into"))
+    try rig.directory.write("mine", at: "into/mine")
     #expect(try rig.merge(report, into: "into", .always, deletes: true).isComplete, "\(what)")
     #expect(try rig.records("into") == rig.records("tree"), "\(what)")
   }
@@ -43,7 +43,9 @@ import Testing
       ("a", Self.noDump), ("b", Self.noDump | Self.noAccessTimes),
     ]
     if Host.userID == 0 { flags += [("c", Self.immutable), ("d", Self.appendOnly)] }
-    for (path, _) in flags { try rig.folder.write("text", at: ByteString("tree").appending(path)) }
+    for (path, _) in flags {
+      try rig.directory.write("text", at: ByteString("tree").appending(path))
+    }
     do {
       try setFlags(flags, below: "tree")
     } catch {
@@ -58,7 +60,7 @@ import Testing
     try expectBack("flags")
   }
 
-  /// A file or folder that differs in nothing but flags is one that changed, whether it has other
+  /// A file or directory that differs in nothing but flags is one that changed, whether it has other
   /// ones, too few or too many.
   @Test func aDifferenceInFlagsIsRestored() throws {
     let stored: [(ByteString, UInt32)] = [
@@ -68,7 +70,7 @@ import Testing
       ("file", 0), ("folder", Self.noAccessTimes), ("plain", Self.noDump), ("open", Self.noDump),
     ]
     for name: ByteString in ["file", "folder/in it", "plain", "open/in it", "same"] {
-      try rig.folder.write("text", at: ByteString("tree").appending(name))
+      try rig.directory.write("text", at: ByteString("tree").appending(name))
     }
     try setTimes(["file", "folder", "plain", "open", "same"], below: "tree")
     do {
@@ -79,12 +81,12 @@ import Testing
     let report = try rig.backup()
     try rig.copy("tree", to: "into")
     try setFlags(present + [("same", 0x40)], below: "into")
-    let file = try rig.folder.folder.folder("into").status("same").identity
+    let file = try rig.directory.directory.directory("into").status("same").identity
     let plan = try rig.plan(report, into: "into", .ifChanged)
     #expect(plan.replaces.entries == 4, "\(plan.replaces)")
     #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
     #expect(try rig.records("into") == rig.records("tree"))
-    #expect(try rig.folder.folder.folder("into").status("same").identity == file)
+    #expect(try rig.directory.directory.directory("into").status("same").identity == file)
     #expect(try rig.plan(report, into: "into", .ifChanged).replaces.entries == 0)
   }
 
@@ -92,12 +94,12 @@ import Testing
     for name in names { try rig.setTime(top.appending(name), 5) }
   }
 
-  /// The folder that a restore works in hands no flags of its own on to what is restored.
+  /// The directory that a restore works in hands no flags of its own on to what is restored.
   @Test func flagsOfTheTargetAreNotHandedOn() throws {
-    try rig.folder.write("text", at: "tree/folder/file")
+    try rig.directory.write("text", at: "tree/folder/file")
     let report = try rig.backup()
     do {
-      _ = try Folder.make(path: rig.folder.path("into"))
+      _ = try Directory.make(path: rig.directory.path("into"))
       try setFlags([("into", Self.noDump | Self.noAccessTimes)], below: "")
     } catch {
       return skip("flags", error)
@@ -114,7 +116,7 @@ import Testing
   ]) func eachDifferenceIsRestored(_ change: String) throws {
     if Host.userID != 0, change.hasPrefix("ch"), change.contains("12345") { return }
     for name: ByteString in ["tree/file", "tree/folder/other"] {
-      try rig.folder.write("text", at: name)
+      try rig.directory.write("text", at: name)
     }
     try shell("setfattr -n user.mark -v mark tree/file tree/folder")
     try setTimes(["file", "folder"], below: "tree")
@@ -128,7 +130,7 @@ import Testing
       #expect(plan.replaces.entries == 1, "\(change) of a \(name)")
       #expect(try rig.merge(report, into: "into", .ifChanged).isComplete)
       #expect(try rig.records("into") == rig.records("tree"), "\(change) of a \(name)")
-      try rig.folder.folder.removeTree("into")
+      try rig.directory.directory.removeTree("into")
     }
   }
 
@@ -137,8 +139,8 @@ import Testing
 
   /// Sizes whose sum is beyond 64 bits, and times at the ends of theirs, as file systems have them.
   @Test func theLargestNumbersComeBack() throws {
-    let rig = try Rig(inMemory: true)
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let rig = try Fixture(inMemory: true)
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     for name: ByteString in ["a", "b", "c"] {
       do {
         let file = try tree.create(name, permissions: 0o644)
@@ -146,7 +148,7 @@ import Testing
       } catch { return skip("files of 8 EiB", error) }
     }
     for (name, seconds) in [("first", Int64.min), ("last", .max)] {
-      try rig.folder.write(name, at: ByteString("tree/\(name)"))
+      try rig.directory.write(name, at: ByteString("tree/\(name)"))
       try tree.setModified(Timestamp(seconds: seconds), of: ByteString(name))
     }
     let found = { () throws in
@@ -155,7 +157,7 @@ import Testing
     let report = try rig.backup()
     #expect(report.isComplete && report.bytes == .max, "\(report.warnings) \(report.bytes)")
     #expect(try rig.restore(report).isComplete)
-    let back = try Folder.open(path: rig.folder.path("back"))
+    let back = try Directory.open(path: rig.directory.path("back"))
     for (name, wanted) in zip(["a", "b", "c", "first", "last"], try found()) {
       let status = try back.status(ByteString(name))
       #expect(status.size == wanted.size && status.modified == wanted.modified, "\(name)")
@@ -163,18 +165,18 @@ import Testing
   }
 
   private func shell(_ command: String) throws {
-    let outcome = try Program.run("/bin/sh", ["-c", command], in: rig.folder.url)
+    let outcome = try Program.run("/bin/sh", ["-c", command], in: rig.directory.url)
     if outcome.code != 0 { throw Program.Failure(description: outcome.errors) }
   }
 
   /// What may not be changed in the target is named, and stays; all else is restored.
   @Test func whatIsImmutableInTheTargetIsNamed() throws {
     for name: ByteString in ["tree/a", "tree/b", "tree/c"] {
-      try rig.folder.write("stored", at: name)
+      try rig.directory.write("stored", at: name)
     }
     let report = try rig.backup()
     for name: ByteString in ["into/a", "into/b", "into/extra"] {
-      try rig.folder.write("mine", at: name)
+      try rig.directory.write("mine", at: name)
     }
     let fixed: [(ByteString, UInt32)] = [("b", Self.immutable), ("extra", Self.immutable)]
     do {
@@ -198,7 +200,7 @@ import Testing
       4, 0, 5, 0, 0xff, 0xff, 0xff, 0xff, 0x10, 0, 5, 0, 0xff, 0xff, 0xff, 0xff,
       0x20, 0, 0, 0, 0xff, 0xff, 0xff, 0xff,
     ]
-    try rig.folder.write("before", at: "tree/folder/before")
+    try rig.directory.write("before", at: "tree/folder/before")
     let tree = try tree()
     do {
       try tree.attributes(of: "folder").set("system.posix_acl_default", to: list)
@@ -207,8 +209,8 @@ import Testing
       return skip("lists of access", error)
     }
     // What is made in it has a list of its own.
-    try rig.folder.write("after", at: "tree/folder/after")
-    try rig.folder.write("deeper", at: "tree/folder/deeper/file")
+    try rig.directory.write("after", at: "tree/folder/after")
+    try rig.directory.write("deeper", at: "tree/folder/deeper/file")
     let records = try rig.records("tree")
     #expect(records["folder"]?.attributes["system.posix_acl_default"] == list)
     #expect(records["folder/after"]?.attributes["system.posix_acl_access"] != nil)
@@ -225,8 +227,8 @@ import Testing
       for name: ByteString in ["fifo", "link"] {
         try tree.setOwner(user: 1234, group: 4321, of: name)
       }
-      try rig.folder.write("theirs", at: "tree/folder/theirs")
-      try tree.folder("folder").setOwner(user: 4000, group: 5000, of: "theirs")
+      try rig.directory.write("theirs", at: "tree/folder/theirs")
+      try tree.directory("folder").setOwner(user: 4000, group: 5000, of: "theirs")
       try tree.setOwner(user: 4000, group: 5000, of: "folder")
       do {
         try tree.createSpecial("null", kind: .characterDevice, permissions: 0o666, device: 0x103)
@@ -242,27 +244,27 @@ import Testing
 
   /// Deeper than a program may have files open, with paths longer than the kernel takes.
   @Test func aDeepPathComesBack() throws {
-    var folder = try tree()
+    var directory = try tree()
     let name = ByteString([UInt8](repeating: 0x78, count: 60))
-    for _ in 0..<200 { folder = try folder.makeFolder(name) }
-    try folder.create("bottom").write([1, 2, 3])
+    for _ in 0..<200 { directory = try directory.makeDirectory(name) }
+    try directory.create("bottom").write([1, 2, 3])
     #expect(try rig.records("tree").count == 201)
     try expectBack("a deep path")
   }
 
-  /// Folders that no snapshot can hold are named, and all others come back: by how deep they lie, and by
+  /// Directories that no snapshot can hold are named, and all others come back: by how deep they lie, and by
   /// how long their paths are.
   @Test(arguments: [(1, 4_100, 4_093), (250, 300, 260)])
   func whatLiesTooDeepIsNamed(_ length: Int, _ levels: Int, _ held: Int) throws {
-    var folder = try tree()
+    var directory = try tree()
     let name = ByteString([UInt8](repeating: UInt8(ascii: "d"), count: length))
     for level in 1...levels {
-      folder = try folder.makeFolder(name)
-      if level > held - 10 { try folder.create("f").write([1]) }
+      directory = try directory.makeDirectory(name)
+      if level > held - 10 { try directory.create("f").write([1]) }
     }
     let report = try rig.backup()
     let unreadable = report.unreadable.map(\.path)
-    // The path has the two folders above the tree, too.
+    // The path has the two directories above the tree, too.
     #expect(unreadable.map(\.components.count) == [held + 3])
     #expect(report.unreadable.first?.remark.contains("no snapshot can hold it") == true)
     let back = try rig.restore(report)
@@ -272,12 +274,12 @@ import Testing
     #expect(checked.damaged == 0)
   }
 
-  /// What is mounted in the tree is not entered: the snapshot has the folder, empty, and says so.
+  /// What is mounted in the tree is not entered: the snapshot has the directory, empty, and says so.
   @Test func aMountedVolumeIsNotEntered() throws {
-    try rig.folder.write("near", at: "tree/near")
+    try rig.directory.write("near", at: "tree/near")
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
-    try rig.folder.write("far", at: "tree/disk/far/file")
+    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
+    try rig.directory.write("far", at: "tree/disk/far/file")
     let report = try rig.backup()
     #expect(report.snapshot?.snapshot.mounts == ["folders/tree/disk"])
     let back = try rig.restore(report)
@@ -287,16 +289,17 @@ import Testing
     withExtendedLifetime(mount) {}
   }
 
-  /// What was asked to be entered is kept as any folder, however many threads look.
+  /// What was asked to be entered is kept as any directory, however many threads look.
   @Test(arguments: [1, 4]) func aMountedVolumeIsEnteredWhereThatIsWanted(workers: Int) throws {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
-    try rig.folder.write("far", at: "tree/disk/far/file")
-    try rig.folder.write("near", at: "tree/near")
+    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
+    try rig.directory.write("far", at: "tree/disk/far/file")
+    try rig.directory.write("near", at: "tree/near")
     let inner = try Mount(
-      on: Folder.open(path: rig.folder.path("tree/disk")), at: rig.folder.path("tree/disk"), "inner"
+      on: Directory.open(path: rig.directory.path("tree/disk")),
+      at: rig.directory.path("tree/disk"), "inner"
     )
-    try rig.folder.write("farther", at: "tree/disk/inner/file")
+    try rig.directory.write("farther", at: "tree/disk/inner/file")
     var options = ScanOptions()
     (options.crossesMounts, options.workers) = (true, workers)
     let scan = try rig.scan(options: options)
@@ -312,9 +315,9 @@ import Testing
   /// A repository is left out of itself on a mounted volume, too.
   @Test func whatIsExcludedIsSoOnAMountedVolume() throws {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: tree(), at: rig.folder.path("tree"), "disk")
-    try rig.folder.write("far", at: "tree/disk/far/file")
-    let disk = try Folder.open(path: rig.folder.path("tree/disk"))
+    let mount = try Mount(on: tree(), at: rig.directory.path("tree"), "disk")
+    try rig.directory.write("far", at: "tree/disk/far/file")
+    let disk = try Directory.open(path: rig.directory.path("tree/disk"))
     var options = ScanOptions(excluded: [try disk.status().identity])
     options.crossesMounts = true
     let report = try rig.backup(rig.scan(options: options))
@@ -328,8 +331,8 @@ import Testing
     throws
   {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(inMemory: "size=16m", on: rig.folder.path("tree"))
-    try rig.folder.write("one", at: "tree/file")
+    let mount = try Mount(inMemory: "size=16m", on: rig.directory.path("tree"))
+    try rig.directory.write("one", at: "tree/file")
     for isFirst in [true, false] {
       let counters = ProgressCounters()
       let report = try rig.backup(keeping: "cache") { request in

@@ -9,16 +9,16 @@ import Testing
 
 /// A scan by several threads finds what a scan by one finds.
 @Suite(.spreadScans) struct ParallelScanTests {
-  private let rig: Rig
+  private let rig: Fixture
 
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
   }
 
   @Test(arguments: [1, 2, 7, 40, 1000], [false, true])
   func anyShareFindsTheSame(share: Int, isForPurge: Bool) throws {
     try makeTree(seed: 7)
-    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     var options = isForPurge ? ScanOptions.forPurge() : ScanOptions()
     options.workers = 1
     let whole = DeviceScan.run(device, policy: policy, options: options).containers
@@ -30,12 +30,12 @@ import Testing
     }
     #expect(whole.map(\.entries.count).reduce(0, +) > 400)
     #expect(isForPurge || whole.contains { !$0.marks.isEmpty })
-    #expect(whole.contains { !$0.ownFolders.isEmpty })
+    #expect(whole.contains { !$0.ownDirectories.isEmpty })
   }
 
   @Test func theOrderDependsOnNoThread() throws {
     try makeTree(seed: 9)
-    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     let first = try scan(device, policy, share: 3).containers
     for _ in 0..<5 {
       let again = try scan(device, policy, share: 3).containers
@@ -48,14 +48,15 @@ import Testing
 
   @Test func aNameThatARuleAsksForCountsInEachPart() throws {
     let policy = try ScanCostTests.policy(
-      ["{id: caches, in: [folder], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
+      ["{id: caches, in: [directory], match: '*/Cache/**', class: cache, when: {sibling: Local}}"],
       markers: [])
-    for folder in ["a/Cache/x/y", "b/Cache/x/y", "c/Other/x/y"] {
-      let made = try Folder.make(path: rig.folder.path("tree").appending(ByteString(folder)))
+    for directory in ["a/Cache/x/y", "b/Cache/x/y", "c/Other/x/y"] {
+      let made = try Directory.make(
+        path: rig.directory.path("tree").appending(ByteString(directory)))
       for number in 0..<4 { _ = try made.create(ByteString("file \(number)")) }
     }
-    _ = try Folder.make(path: rig.folder.path("tree/b/Local"))
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
+    _ = try Directory.make(path: rig.directory.path("tree/b/Local"))
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
     let whole = try #require(DeviceScan.run(device, policy: policy).containers.first)
     let part = try #require(try scan(device, policy, share: 1).containers.first)
     #expect(Found(part) == Found(whole))
@@ -65,8 +66,8 @@ import Testing
 
   @Test func whatCannotBeReadIsNamedOnce() throws {
     try makeTree(seed: 3)
-    let device = try Device.find(root: rig.folder.path("tree/Containers"), layout: .folder)
-    let policy = try Rig.policy(.folder)
+    let device = try Device.find(root: rig.directory.path("tree/Containers"), layout: .folder)
+    let policy = try Fixture.policy(.folder)
     var options = ScanOptions()
     (options.workers, options.share) = (2, 5)
     for number in stride(from: 1, to: 60, by: 7) {
@@ -81,7 +82,7 @@ import Testing
 
   @Test func aScanThatIsStoppedSaysSo() throws {
     try makeTree(seed: 5)
-    let (device, policy) = try (device(), Rig.policy(.coreSimulator))
+    let (device, policy) = try (device(), Fixture.policy(.coreSimulator))
     let asked = Atomic<Int>(0)
     var options = ScanOptions {
       asked.wrappingAdd(1, ordering: .relaxed).newValue > 20
@@ -93,7 +94,7 @@ import Testing
   }
 
   private func device() throws -> Device {
-    try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
   }
 
   private func scan(
@@ -105,19 +106,19 @@ import Testing
       .run(knowing: nil)
   }
 
-  /// Three containers with folders of many widths and depths, marks, a repository in one of them.
+  /// Three containers with directories of many widths and depths, marks, a repository in one of them.
   private func makeTree(seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 1...3 {
       let place = ByteString(
         "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-00000000000\(app)")
-      let top = try Folder.make(path: rig.folder.path(place.appending("Documents")))
-      var folders = ["", "Inbox", "Library/Caches"].map { place.appending(ByteString($0)) }
+      let top = try Directory.make(path: rig.directory.path(place.appending("Documents")))
+      var directories = ["", "Inbox", "Library/Caches"].map { place.appending(ByteString($0)) }
       for number in 0..<40 {
-        let above = try #require(folders.randomElement(using: &random))
-        let path = above.appending(ByteString("folder \(number)"))
-        let made = try Folder.make(path: rig.folder.path(path))
-        folders.append(path)
+        let above = try #require(directories.randomElement(using: &random))
+        let path = above.appending(ByteString("directory \(number)"))
+        let made = try Directory.make(path: rig.directory.path(path))
+        directories.append(path)
         for file in 0..<Int.random(in: 0...9, using: &random) {
           _ = try made.create(ByteString("file \(file)"))
         }
@@ -132,7 +133,7 @@ import Testing
     }
   }
 
-  /// Children stand one after another, behind their folder, and have it as their parent.
+  /// Children stand one after another, behind their directory, and have it as their parent.
   private func expectWellFormed(
     _ scan: ContainerScan, sourceLocation: SourceLocation = #_sourceLocation
   ) {
@@ -157,7 +158,7 @@ import Testing
       let marks: MarkSet?
       let siblings: SiblingSet?
       let isOwn: Bool
-      /// Of files alone: to list a folder is to access it.
+      /// Of files alone: to list a directory is to access it.
       let accessed: Int64?
     }
 
@@ -172,7 +173,7 @@ import Testing
         entries[scan.path(index)] = Entry(
           status: entry.status, verdicts: entry.verdicts, fate: entry.fate,
           children: entry.children.map { scan.name($0) }, marks: scan.marks[index],
-          siblings: scan.siblings[index], isOwn: scan.ownFolders.contains(index),
+          siblings: scan.siblings[index], isOwn: scan.ownDirectories.contains(index),
           accessed: entry.status.kind == .directory ? nil : scan.accessTimes[index])
       }
     }

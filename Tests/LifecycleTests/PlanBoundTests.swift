@@ -8,20 +8,20 @@ import Testing
 
 /// Snapshots with more paths than there is room for: they are refused before they take memory.
 @Suite(.spreadScans) struct PlanBoundTests {
-  private let rig: Rig
+  private let rig: Fixture
   private let reader: RepositoryReader
   private let small: StoredSnapshot
   private let endless: StoredSnapshot
 
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
     let session = try rig.repository.beginWriting()
     var tree = try session.storeTree([])
     for _ in 0..<60 {
       tree = try session.storeTree(
         ["a", "b"].map { TreeEntry(name: $0, node: .directory(tree)) })
     }
-    try rig.folder.write("text", at: "tree/folder/file")
+    try rig.directory.write("text", at: "tree/folder/file")
     let report = try rig.backup()
     small = try #require(report.snapshot)
     var snapshot = small.snapshot
@@ -33,16 +33,16 @@ import Testing
 
   private func entry(_ number: Int) throws -> (PlannedTree, TreeReference) {
     var planned = PlannedTree()
-    let folder = TreeEntry(name: "x", node: .directory(endless.snapshot.tree))
+    let directory = TreeEntry(name: "x", node: .directory(endless.snapshot.tree))
     for _ in 0..<number {
-      _ = planned.append(folder, named: "x", parent: nil, action: .create)
+      _ = planned.append(directory, named: "x", parent: nil, action: .create)
     }
     return (planned, endless.snapshot.tree)
   }
 
-  private func place() throws -> RestorePlace {
-    try RestorePlace.find(
-      rig.folder.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil,
+  private func place() throws -> RestoreTarget {
+    try RestoreTarget.find(
+      rig.directory.path("back"), source: .folder(endless.snapshot.tree, nil), overwrite: nil,
       protecting: [])
   }
 
@@ -53,19 +53,19 @@ import Testing
   }
 
   @Test func whatDoesNotFitIsRefusedAtTheFirstLook() throws {
-    var bound = PlanBound(try place(), whole: endless.snapshot.tree, first: 4)
+    var bound = PlanLimit(try place(), whole: endless.snapshot.tree, first: 4)
     try bound.check(entry(3).0, creating: 3, from: reader)
     let error = #expect(throws: LifecycleError.self) {
       try bound.check(entry(4).0, creating: 4, from: reader)
     }
     let text = "\(try #require(error))"
-    #expect(text.contains("\((1 << 61) - 2) files and folders are to be made"), "\(text)")
+    #expect(text.contains("\((1 << 61) - 2) files and directories are to be made"), "\(text)")
     #expect(error?.hint?.contains("SNAP:PATH") == true)
   }
 
   /// Where something is there already, or not all comes back, what is to be made counts.
   @Test func whatIsMergedCountsAsItGrows() throws {
-    var bound = PlanBound(try place(), whole: nil, first: 4)
+    var bound = PlanLimit(try place(), whole: nil, first: 4)
     try bound.check(entry(4).0, creating: 4, from: reader)
     try bound.check(entry(7).0, creating: .max, from: reader)
     #expect(throws: LifecycleError.self) {
@@ -81,31 +81,31 @@ import Testing
     let entries = (100..<200).flatMap { number in
       [
         TreeEntry(name: ByteString("\(number) file"), node: .file(content)),
-        TreeEntry(name: ByteString("\(number) folder"), node: .directory(TreeReference(lost))),
+        TreeEntry(name: ByteString("\(number) directory"), node: .directory(TreeReference(lost))),
       ]
     }
     var snapshot = small.snapshot
     snapshot.tree = try session.storeTree(entries)
     snapshot.sequence += 2
     let stored = try session.finish(snapshot)
-    var request = RestoreRequest(path: "", target: rig.folder.path("part"))
+    var request = RestoreRequest(path: "", target: rig.directory.path("part"))
     let reader = try rig.repository.beginReading()
     request.remarkRoom = 1000
     let plan = try RestorePlan.make(stored, request, from: reader)
     let named = plan.damaged.count - 1
     #expect((5..<50).contains(named), "\(named)")
-    #expect(plan.damaged[0].path == "100 folder")
+    #expect(plan.damaged[0].path == "100 directory")
     #expect(plan.damaged[named].remark.hasPrefix("\(100 - named) more are not named"))
     let report = try RestoreOperation(plan, from: reader, threads: 1).run()
     #expect(!report.isComplete && report.damaged.count < 2 * named + 4)
     #expect(report.damaged[named + 1].path == "100 file", "\(report.damaged)")
     #expect(report.damaged.last?.remark.contains("more are not named") == true)
-    #expect(report.restored.files == 0 && report.restored.folders == 100)
+    #expect(report.restored.files == 0 && report.restored.directories == 100)
   }
 
   /// As the planner asks it, with the bound that it has.
   @Test func aRestoreAsksIt() throws {
-    var request = RestoreRequest(path: "", target: rig.folder.path("back"))
+    var request = RestoreRequest(path: "", target: rig.directory.path("back"))
     request.firstBound = 1000
     let error = #expect(throws: LifecycleError.self) {
       try RestorePlan.make(endless, request, from: reader)
@@ -113,7 +113,7 @@ import Testing
     #expect("\(try #require(error))".contains("there is room for"))
     #expect(try rig.names("").contains("back") == false)
     let plan = try RestorePlan.make(
-      small, path: "folders/tree", to: rig.folder.path("back"), from: reader)
+      small, path: "folders/tree", to: rig.directory.path("back"), from: reader)
     #expect(plan.creates.entries == 2)
   }
 }

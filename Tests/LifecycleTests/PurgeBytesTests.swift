@@ -7,45 +7,46 @@ import Testing
 /// What a purge says it freed is what the volume has more.
 @Suite(.serialized) struct PurgeBytesTests {
   @Test(.enabled(if: try Mount.isPermitted())) func inMemory() throws {
-    let folder = try TemporaryFolder("purge")
-    let mount = try Mount(on: folder.folder, at: folder.path, "volume")
-    try expectRightBytes(folder, fillTo: 256 << 10)
+    let directory = try TemporaryDirectory("purge")
+    let mount = try Mount(on: directory.directory, at: directory.path, "volume")
+    try expectRightBytes(directory, fillTo: 256 << 10)
     withExtendedLifetime(mount) {}
   }
 
   @Test(arguments: ["ext4", "xfs", "btrfs"]) func onADisk(kind: String) throws {
     guard Mount.isPermitted(new: kind) else { return }
-    let folder = try TemporaryFolder("purge")
-    let mount = try Mount(new: kind, mebibytes: 310, in: folder, "volume")
-    if kind == "ext4" { try expectSpaceWithoutPrivileges(folder) }
-    try expectRightBytes(folder, fillTo: 1 << 20, sharing: kind != "ext4")
+    let directory = try TemporaryDirectory("purge")
+    let mount = try Mount(new: kind, mebibytes: 310, in: directory, "volume")
+    if kind == "ext4" { try expectSpaceWithoutPrivileges(directory) }
+    try expectRightBytes(directory, fillTo: 1 << 20, sharing: kind != "ext4")
     withExtendedLifetime(mount) {}
   }
 
   /// What the file system keeps for the superuser is not free.
-  private func expectSpaceWithoutPrivileges(_ folder: TemporaryFolder) throws {
-    let told = try Program.run("stat", ["-f", "-c", "%a %f %S", folder.string + "/volume"]).output
+  private func expectSpaceWithoutPrivileges(_ directory: TemporaryDirectory) throws {
+    let told = try Program.run("stat", ["-f", "-c", "%a %f %S", directory.string + "/volume"])
+      .output
     let figures = told.split { " \n".contains($0) }.compactMap { UInt64($0) }
     try #require(figures.count == 3)
     #expect(figures[0] < figures[1], "a file system without a reserve proves nothing")
-    let space = try Folder.open(path: folder.path("volume")).space()
+    let space = try Directory.open(path: directory.path("volume")).space()
     #expect(space.available == figures[0] * figures[2])
   }
 
   /// Brings a volume to its limit and purges it.
   private func expectRightBytes(
-    _ folder: TemporaryFolder, fillTo rest: UInt64, sharing: Bool = false
+    _ directory: TemporaryDirectory, fillTo rest: UInt64, sharing: Bool = false
   ) throws {
-    let rig = try PurgeRig(folder, below: "volume/device")
-    let volume = try Folder.open(path: folder.path("volume"))
+    let rig = try PurgeFixture(directory, below: "volume/device")
+    let volume = try Directory.open(path: directory.path("volume"))
     for number in 0..<20 { try rig.put(ByteString("Library/Caches/f\(number)"), kib: 100) }
     for number in 0..<20 {
       try rig.put(ByteString("Library/Caches/w/fsCachedData/\(number)"), kib: 9)
     }
     try makeOddFiles(rig)
-    let data = rig.folder.path(rig.data())
-    let caches = try Folder.open(path: data.appending("Library/Caches"))
-    let documents = try Folder.open(path: data.appending("Documents"))
+    let data = rig.directory.path(rig.data())
+    let caches = try Directory.open(path: data.appending("Library/Caches"))
+    let documents = try Directory.open(path: data.appending("Documents"))
     if sharing {
       try Self.clone("Documents/kept", "Library/Caches/shared", rig)
       try Self.clone("Library/Caches/f0", "Library/Caches/twin", rig)
@@ -53,7 +54,7 @@ import Testing
     try volume.syncVolume()
     let filler = try volume.space().available - rest
     let filled = try Program.run(
-      "fallocate", ["-l", "\(filler)", "\(folder.string)/volume/filler"])
+      "fallocate", ["-l", "\(filler)", "\(directory.string)/volume/filler"])
     #expect(filled.code == 0, "\(filled.errors)")
     try volume.syncVolume()
     let before = try volume.space().available
@@ -76,11 +77,11 @@ import Testing
   }
 
   /// Holes, and files with several names.
-  private func makeOddFiles(_ rig: PurgeRig) throws {
+  private func makeOddFiles(_ rig: PurgeFixture) throws {
     try rig.put("Documents/kept", kib: 1024)
-    let data = rig.folder.path(rig.data())
-    let caches = try Folder.open(path: data.appending("Library/Caches"))
-    let documents = try Folder.open(path: data.appending("Documents"))
+    let data = rig.directory.path(rig.data())
+    let caches = try Directory.open(path: data.appending("Library/Caches"))
+    let documents = try Directory.open(path: data.appending("Documents"))
     let sparse = try caches.create("sparse")
     try sparse.write([UInt8](repeating: 1, count: 4096))
     try sparse.truncate(to: 64 << 20)
@@ -89,8 +90,8 @@ import Testing
     try caches.createHardLink("another", to: "one", in: caches)
   }
 
-  private static func clone(_ from: ByteString, _ to: ByteString, _ rig: PurgeRig) throws {
-    let data = rig.folder.path(rig.data())
+  private static func clone(_ from: ByteString, _ to: ByteString, _ rig: PurgeFixture) throws {
+    let data = rig.directory.path(rig.data())
     let outcome = try Program.run(
       "cp", ["--reflink=always", "\(data)/\(from)", "\(data)/\(to)"])
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }

@@ -7,20 +7,20 @@ import Testing
 
 /// What a plan may cost, for each entry.
 @Suite(.spreadScans) struct PurgeCostTests {
-  /// A device with so many cache files, in folders of a hundred.
-  private func rig(files: Int) throws -> PurgeRig {
-    let rig = try PurgeRig()
+  /// A device with so many cache files, in directories of a hundred.
+  private func rig(files: Int) throws -> PurgeFixture {
+    let rig = try PurgeFixture()
     for number in 0..<(files / 100) {
-      let path = rig.folder.path(rig.data()).appending(
+      let path = rig.directory.path(rig.data()).appending(
         ByteString("Library/Caches/of an app/folder \(number)"))
-      let folder = try Folder.make(path: path)
-      for file in 0..<100 { _ = try folder.create(ByteString("a file of some name \(file)")) }
+      let directory = try Directory.make(path: path)
+      for file in 0..<100 { _ = try directory.create(ByteString("a file of some name \(file)")) }
     }
     return rig
   }
 
   /// Calls to the system for looking at a device.
-  private func calls(_ rig: PurgeRig, _ overlays: [String] = []) throws -> Int {
+  private func calls(_ rig: PurgeFixture, _ overlays: [String] = []) throws -> Int {
     let plan = Faults.Plan(at: Int.max, number: 0)
     _ = try Faults.inject(plan) { try rig.scan(overlays) }
     return plan.count
@@ -28,7 +28,7 @@ import Testing
 
   @Test func anEntryCostsOneLook() throws {
     let (few, many) = (try rig(files: 200), try rig(files: 1200))
-    // Ten folders more: each is opened, listed to its end, and closed.
+    // Ten directories more: each is opened, listed to its end, and closed.
     #expect(try calls(many) - calls(few) < 1000 + 10 * 8)
     let marker = """
       overlay: all

@@ -14,7 +14,7 @@ import Testing
 
   @Test(arguments: [(5, false), (5, true), (13, false), (28, true)] as [(Int32, Bool)])
   func eachCallMayFail(number: Int32, staysBroken: Bool) throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for path in Self.kept { try rig.put(path, kib: 1) }
     var call = 0
     while true {
@@ -49,8 +49,8 @@ import Testing
     #expect(left.isSuperset(of: Self.kept), "\(what)")
     let hasDatabase = left.contains("Library/Caches/img.db")
     if hasDatabase { #expect(left.contains("Library/Caches/img.db-wal"), "\(what)") }
-    let folder = Self.caches.suffix(2)
-    let there = folder.filter { left.contains($0) }
-    #expect(there.isEmpty || there.count == folder.count, "\(what): \(left)")
+    let directory = Self.caches.suffix(2)
+    let there = directory.filter { left.contains($0) }
+    #expect(there.isEmpty || there.count == directory.count, "\(what): \(left)")
   }
 }

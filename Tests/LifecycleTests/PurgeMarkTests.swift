@@ -18,15 +18,15 @@ import Testing
 
     """
 
-  private func mark(_ path: ByteString, _ key: ByteString, _ rig: PurgeRig) throws {
+  private func mark(_ path: ByteString, _ key: ByteString, _ rig: PurgeFixture) throws {
     let whole = rig.data().appending(path)
     let name = try #require(path.lastComponent)
-    let folder = try rig.above(whole)
-    try folder.attributes(of: name).set(key, to: [])
+    let directory = try rig.above(whole)
+    try directory.attributes(of: name).set(key, to: [])
   }
 
   @Test func aGroupGoesAsOneAndTombstonesStayEmpty() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for path: ByteString in [
       "Library/Caches/group/a", "Library/Caches/group/deep/b", "Library/Caches/stone/c",
       "Library/Caches/stone/deep/d", "Library/Caches/plain/e", "Documents/group/f",
@@ -53,25 +53,25 @@ import Testing
         "Library/Caches/stone/c", "Library/Caches/stone/deep/d", "Documents/group/f",
         "Documents/stone/g",
       ])
-    #expect(try rig.folder.read(rig.data().appending("Library/Caches/stone/deep/d")).isEmpty)
-    #expect(try rig.folder.read(rig.data().appending("Documents/stone/g")).count == 4096)
+    #expect(try rig.directory.read(rig.data().appending("Library/Caches/stone/deep/d")).isEmpty)
+    #expect(try rig.directory.read(rig.data().appending("Documents/stone/g")).count == 4096)
   }
 
-  /// An app that marks a folder both ways wants its files to stay: the tombstone's word is the last.
+  /// An app that marks a directory both ways wants its files to stay: the tombstone's word is the last.
   @Test func aTombstoneIsStrongerThanAGroup() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/both/a")
     try mark("Library/Caches/both", "user.inode_cache_group", rig)
     try mark("Library/Caches/both", "user.inode_cache_tombstone", rig)
     let plan = try rig.plan([Self.android])
     #expect(plan.units.map(\.terms.action) == [.truncate])
     _ = PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
-    #expect(try rig.folder.read(rig.data().appending("Library/Caches/both/a")).isEmpty)
+    #expect(try rig.directory.read(rig.data().appending("Library/Caches/both/a")).isEmpty)
   }
 
   /// A rule of one's own for caches needs no class where the policy below it says what they are.
   @Test func anOverlayMaySayMoreOfCachesAlone() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/a")
     try rig.put("tmp/b")
     func overlay(_ layouts: String) -> String {
@@ -84,7 +84,7 @@ import Testing
     }
     let plan = try rig.plan([overlay("[coresimulator]")])
     #expect(plan.units.map(\.terms.order).max() == 30)
-    // Elsewhere Library/Caches is a folder as any other.
+    // Elsewhere Library/Caches is a directory as any other.
     let error = #expect(throws: PolicyError.self) { try rig.plan([overlay("all")]) }
     #expect("\(try #require(error))".contains("over the layout"), "\(String(describing: error))")
   }

@@ -15,8 +15,8 @@ import Testing
     return PurgeOperation(plan, options).run()
   }
 
-  private func filled() throws -> PurgeRig {
-    let rig = try PurgeRig()
+  private func filled() throws -> PurgeFixture {
+    let rig = try PurgeFixture()
     for path: ByteString in [
       "Documents/a.txt", "Library/Preferences/c.plist", "Library/Caches/one",
       "Library/Caches/deep/er/two", "Library/Caches/img.db", "Library/Caches/img.db-wal",
@@ -36,14 +36,14 @@ import Testing
     #expect(report.freed >= 7 * 4096 && report.meetsGoal)
     #expect(report.failed.isEmpty && report.changed.isEmpty && report.running.isEmpty)
     let caches = rig.data().appending("Library/Caches")
-    #expect(try Folder.open(path: rig.folder.path(caches)).names().isEmpty, "it stays, empty")
-    let all = try Folder.open(path: rig.folder.path(rig.data())).names()
+    #expect(try Directory.open(path: rig.directory.path(caches)).names().isEmpty, "it stays, empty")
+    let all = try Directory.open(path: rig.directory.path(rig.data())).names()
     #expect(all == ["Documents", "Library", "tmp"], "nothing of the program's own is left")
     #expect(run(try rig.plan()).volumes[0].units == 0)
   }
 
-  @Test func aFolderThatARuleNamesStaysThoughItGoesAsOne() throws {
-    let rig = try PurgeRig()
+  @Test func aDirectoryThatARuleNamesStaysThoughItGoesAsOne() throws {
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/fixed/inner/a")
     let parent = try rig.above(rig.data().appending("Library/Caches/fixed"))
     try parent.setPermissions(0o750, of: "fixed")
@@ -57,7 +57,7 @@ import Testing
       """
     let report = run(try rig.plan([overlay]))
     #expect(report.volumes[0].units == 1 && report.failed.isEmpty, "\(report.failed)")
-    let fixed = try parent.folder("fixed")
+    let fixed = try parent.directory("fixed")
     #expect(try fixed.isEmpty())
     #expect(try fixed.status().permissions == 0o750)
     #expect(try parent.attributes(of: "fixed").value(of: "user.note") == [1])
@@ -66,10 +66,11 @@ import Testing
   @Test func whatIsNotAsPlannedStays() throws {
     let rig = try filled()
     let plan = try rig.plan()
-    let caches = try Folder.open(path: rig.folder.path(rig.data()).appending("Library/Caches"))
-    try rig.folder.write("new", at: rig.data().appending("Library/Caches/one"))
-    try rig.folder.write("x", at: rig.data().appending("Library/Caches/img.db-journal"))
-    try rig.folder.write("x", at: rig.data().appending("Library/Caches/web/fsCachedData/deep/3"))
+    let caches = try Directory.open(
+      path: rig.directory.path(rig.data()).appending("Library/Caches"))
+    try rig.directory.write("new", at: rig.data().appending("Library/Caches/one"))
+    try rig.directory.write("x", at: rig.data().appending("Library/Caches/img.db-journal"))
+    try rig.directory.write("x", at: rig.data().appending("Library/Caches/web/fsCachedData/deep/3"))
     try caches.rename("deep", to: "moved", in: caches)
     try caches.createLink("deep", to: "../../Documents")
     let report = run(plan)
@@ -88,7 +89,7 @@ import Testing
   }
 
   @Test func anAppThatRunsIsLeftAndOthersMakeUpForIt() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for number in 0..<3 { try rig.put(ByteString("Library/Caches/a\(number)"), kib: 64) }
     for number in 0..<3 { try rig.put(ByteString("Library/Caches/b\(number)"), kib: 32, in: 1) }
     let plan = try rig.plan(.free(60 << 10), level: nil)
@@ -102,12 +103,12 @@ import Testing
   }
 
   @Test func anAppIsFoundToRunByWhatItHasOpen() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/a")
     let scan = try rig.scan()
     let party = PurgePlan.party(of: try #require(scan.containers.first).container)
     #expect(PurgeRequest.sign(of: party, in: scan) == nil)
-    let path = rig.folder.path(rig.data()).appending("Library/Caches/a")
+    let path = rig.directory.path(rig.data()).appending("Library/Caches/a")
     let sleeper = try Program.start("sleep", ["3600"], standardInput: path)
     defer { sleeper.end() }
     #expect(PurgeRequest.sign(of: party, in: scan)?.contains("sleep") == true)
@@ -126,12 +127,13 @@ import Testing
   }
 
   @Test func filesAreEmptiedWhereThePolicySaysSo() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/log", kib: 64)
     try rig.put("Library/Caches/linked", kib: 64)
     try rig.put("Documents/kept", kib: 8)
-    let documents = try Folder.open(path: rig.folder.path(rig.data()).appending("Documents"))
-    let caches = try Folder.open(path: rig.folder.path(rig.data()).appending("Library/Caches"))
+    let documents = try Directory.open(path: rig.directory.path(rig.data()).appending("Documents"))
+    let caches = try Directory.open(
+      path: rig.directory.path(rig.data()).appending("Library/Caches"))
     try caches.remove("linked")
     try caches.createHardLink("linked", to: "kept", in: documents)
     let overlay = """
@@ -153,7 +155,7 @@ import Testing
     let report = run(try rig.plan())
     #expect(try rig.files() == Self.kept)
     #expect(report.freed >= (64 << 10) + 7 * 4096)
-    let all = try Folder.open(path: rig.folder.path(rig.data())).names()
+    let all = try Directory.open(path: rig.directory.path(rig.data())).names()
     #expect(!all.contains(".sandboxctl"))
   }
 
@@ -162,13 +164,13 @@ import Testing
   @Test func aTwinThatNeverTookItsPlaceGoes() throws {
     let rig = try filled()
     try rig.put(".sandboxctl/purge/kept", kib: 1)
-    let container = try Folder.open(path: rig.folder.path(rig.data()))
-    let aside = try container.folder(".sandboxctl").folder("purge")
+    let container = try Directory.open(path: rig.directory.path(rig.data()))
+    let aside = try container.directory(".sandboxctl").directory("purge")
     try aside.remove("kept")
     try rig.put("Documents/full/thesis.txt", kib: 64)
-    try container.folder("Documents").createFolder("empty", permissions: 0o751)
+    try container.directory("Documents").createDirectory("empty", permissions: 0o751)
     for (name, origin) in [("0123", "Documents/full"), ("4567", "Documents/empty")] {
-      try aside.createFolder(ByteString(name), permissions: 0o700)
+      try aside.createDirectory(ByteString(name), permissions: 0o700)
       try aside.createLink(ByteString(name + ".origin"), to: ByteString(origin))
     }
     // One with something in it is no twin, though it cannot be taken back.
@@ -178,7 +180,7 @@ import Testing
     #expect(report.failed.map { $0.path.lastComponent } == ["89ab"])
     #expect(try Set(aside.names()) == ["89ab", "89ab.origin"])
     #expect(try rig.files().contains("Documents/full/thesis.txt"))
-    #expect(try container.folder("Documents").status("empty").permissions == 0o751)
+    #expect(try container.directory("Documents").status("empty").permissions == 0o751)
     try aside.removeTree("89ab")
     #expect(run(try rig.plan()).failed.isEmpty)
     #expect(try !container.names().contains(".sandboxctl"))
@@ -192,21 +194,21 @@ import Testing
     try rig.put(".sandboxctl/purge/89ab/other.txt", kib: 64)
     try rig.put(".sandboxctl/purge/cdef/unknown.txt", kib: 64)
     try rig.put(".sandboxctl/purge/f00d/planted.txt", kib: 64)
-    let container = try Folder.open(path: rig.folder.path(rig.data()))
-    let aside = try container.folder(".sandboxctl").folder("purge")
+    let container = try Directory.open(path: rig.directory.path(rig.data()))
+    let aside = try container.directory(".sandboxctl").directory("purge")
     try aside.createLink("4567.origin", to: "Library/Caches/moved")
     try aside.createLink("89ab.origin", to: "Documents/twin")
-    // The app may write there, too, and would have a folder moved out of its container.
+    // The app may write there, too, and would have a directory moved out of its container.
     try aside.createLink("f00d.origin", to: "../escaped")
     // The twin that was left in its place.
-    try container.folder("Documents").createFolder("twin", permissions: 0o755)
+    try container.directory("Documents").createDirectory("twin", permissions: 0o755)
     let report = run(try rig.plan())
     let files = try rig.files()
     #expect(files.contains("Library/Caches/moved/thesis.txt"))
     #expect(files.contains("Documents/twin/other.txt"))
     #expect(Set(report.failed.map { $0.path.lastComponent }) == ["cdef", "f00d"])
     #expect(try Set(aside.names()) == ["cdef", "f00d", "f00d.origin"])
-    let above = rig.folder.path(rig.data()).appending("..")
-    #expect(try !Folder.open(path: above).names().contains("escaped"))
+    let above = rig.directory.path(rig.data()).appending("..")
+    #expect(try !Directory.open(path: above).names().contains("escaped"))
   }
 }

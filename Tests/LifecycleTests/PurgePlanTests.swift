@@ -8,7 +8,7 @@ import Testing
 /// What a purge takes, and in which order.
 @Suite(.spreadScans) struct PurgePlanTests {
   @Test func unitsAreWhatGoesTogether() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for path: ByteString in [
       "Documents/a.txt", "Library/Application Support/b", "Library/Preferences/c.plist",
       "Invented/d", "Library/Caches/one", "Library/Caches/img.db", "Library/Caches/img.db-wal",
@@ -32,7 +32,7 @@ import Testing
   }
 
   @Test func theOrderHasFiveKeys() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("tmp/z", kib: 4)
     try rig.put("Library/Caches/shader/com.apple.metal/f", kib: 4)
     try rig.put("Library/Caches/old small", kib: 4)
@@ -62,7 +62,7 @@ import Testing
   /// What is alike in all else goes by the bytes of its path.
   @Test func likeUnitsGoByTheirPaths() throws {
     var random = Seeded.fresh()
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     var paths: Set<ByteString> = []
     for _ in 0..<300 {
       let parts = (0..<Int.random(in: 1...3, using: &random)).map { _ in
@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test func aLevelHasItsOrdersAndItsAge() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("tmp/a", youngerBy: 20)
     try rig.put("Library/Caches/old")
     try rig.put("Library/Caches/of five days", youngerBy: 35)
@@ -98,7 +98,7 @@ import Testing
   }
 
   @Test func aGoalTakesNoMoreThanItNeeds() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for number in 0..<5 { try rig.put(ByteString("Library/Caches/\(number)"), kib: 100) }
     let plan = try rig.plan(.free(150 << 10), level: nil)
     #expect(plan.chosenPaths == ["Library/Caches/0", "Library/Caches/1"])
@@ -116,7 +116,7 @@ import Testing
   }
 
   @Test func pressureIsJudgedByEachVolumesSpace() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("tmp/a")
     let scan = try rig.scan()
     for (free, level): (UInt64, PressureLevel?) in [
@@ -132,15 +132,16 @@ import Testing
   }
 
   @Test func aFileWithSeveralNamesCountsWithItsLast() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/a", kib: 40)
     try rig.put("Library/Caches/f/fsCachedData/1", kib: 40)
     try rig.put("Documents/kept", kib: 40)
-    let caches = try Folder.open(path: rig.folder.path(rig.data()).appending("Library/Caches"))
-    let documents = try Folder.open(path: rig.folder.path(rig.data()).appending("Documents"))
+    let caches = try Directory.open(
+      path: rig.directory.path(rig.data()).appending("Library/Caches"))
+    let documents = try Directory.open(path: rig.directory.path(rig.data()).appending("Documents"))
     try caches.createHardLink("b", to: "a", in: caches)
     try caches.createHardLink("outside", to: "kept", in: documents)
-    let unit = try caches.folder("f").folder("fsCachedData")
+    let unit = try caches.directory("f").directory("fsCachedData")
     try unit.createHardLink("2", to: "1", in: unit)
     let plan = try rig.plan()
     let bytes = Dictionary(uniqueKeysWithValues: plan.units.map { (plan.inner($0), $0.bytes) })
@@ -151,7 +152,7 @@ import Testing
   }
 
   @Test func whatMayNotGoKeepsWhatGoesWithIt() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     for path: ByteString in [
       "Library/Caches/w/fsCachedData/1", "Library/Caches/w/fsCachedData/precious/2",
       "Library/Caches/keep.db", "Library/Caches/keep.db-wal", "Library/Caches/free",
@@ -169,7 +170,7 @@ import Testing
   }
 
   @Test func classesOtherThanCachesNeedTheWord() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     let paths: [ByteString] = [
       "Library/Application Support/a", "Library/Preferences/b.plist", "Library/Caches/c",
     ]
@@ -191,11 +192,11 @@ import Testing
   }
 
   @Test func aRepositoryAndATagStay() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/a/CACHEDIR.TAG")
     try rig.put("Library/Caches/a/b")
     let id = String(repeating: "0123456789abcdef", count: 4)
-    try rig.folder.write(
+    try rig.directory.write(
       #"{"format":"sandboxctl-repository","id":"\#(id)"}"#,
       at: rig.data().appending("Library/Caches/repo/repository.json"))
     try rig.put("Library/Caches/repo/packs/1")
@@ -204,7 +205,7 @@ import Testing
   }
 
   @Test func whatRunsIsLeft() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try rig.put("Library/Caches/a")
     try rig.put("Library/Caches/b", in: 1)
     let scan = try rig.scan()

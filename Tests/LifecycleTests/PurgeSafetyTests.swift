@@ -11,52 +11,52 @@ import Testing
     PurgeOperation(plan, PurgeOptions(sign: { _, _ in nil })).run()
   }
 
-  /// Cache folders are swapped with links to Documents, over and over, during 200 purges.
-  @Test func foldersThatBecomeLinksLeadNowhere() throws {
-    let rig = try PurgeRig()
-    let data = rig.folder.path(rig.data())
+  /// Cache directories are swapped with links to Documents, over and over, during 200 purges.
+  @Test func directoriesThatBecomeLinksLeadNowhere() throws {
+    let rig = try PurgeFixture()
+    let data = rig.directory.path(rig.data())
     for name: ByteString in ["1", "2", "deep/3"] {
       try rig.put(ByteString("Documents").appending(name))
     }
-    let before = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
-    try rig.folder.write("", at: rig.data().appending("Library/Caches/w/CACHEDIR.TAG"))
+    let before = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
+    try rig.directory.write("", at: rig.data().appending("Library/Caches/w/CACHEDIR.TAG"))
     // There is something to swap before the first purge.
     for path: ByteString in ["a/1", "w/fsCachedData/1"] {
       try rig.put(ByteString("Library/Caches").appending(path))
     }
-    let caches = try Folder.open(path: data.appending("Library/Caches"))
-    let inner = try caches.folder("w")
+    let caches = try Directory.open(path: data.appending("Library/Caches"))
+    let inner = try caches.directory("w")
     try caches.createLink("a.link", to: "../../Documents")
     try inner.createLink("f.link", to: "../../../Documents")
-    let swapper = try Swapper(caches: data.appending("Library/Caches"), rig.folder)
+    let swapper = try Swapper(caches: data.appending("Library/Caches"), rig.directory)
     defer { swapper.end() }
     // On a busy machine all purges could be done before it has begun.
     try #require(try swapper.count > 0)
     for round in 0..<200 {
       for name: ByteString in ["1", "2", "deep/3"] {
-        // A folder that is a link just now would be written through: they are made elsewhere.
+        // A directory that is a link just now would be written through: they are made elsewhere.
         try rig.put(ByteString("staged/a").appending(name))
         try rig.put(ByteString("staged/f").appending(name))
       }
-      let staged = try Folder.open(path: data.appending("staged"))
+      let staged = try Directory.open(path: data.appending("staged"))
       try? staged.rename("a", to: "a", in: caches, replacing: false)
       try? staged.rename("f", to: "fsCachedData", in: inner, replacing: false)
-      try Folder.open(path: data).removeTree("staged")
+      try Directory.open(path: data).removeTree("staged")
       _ = run(try rig.plan())
       try? caches.createLink("a.link", to: "../../Documents")
       try? inner.createLink("f.link", to: "../../../Documents")
       if round % 50 == 49 {
-        let now = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
+        let now = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
         #expect(now == before)
       }
     }
     swapper.end()
-    #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
+    #expect(try TreeRecord.all(in: rig.directory, rig.data().appending("Documents")) == before)
   }
 
   @Test func tagsAndMarksInDocumentsDoNothing() throws {
-    let rig = try PurgeRig()
-    try rig.folder.write(
+    let rig = try PurgeFixture()
+    try rig.directory.write(
       "Signature: 8a477f597d28d172789f06886806bc55\n",
       at: rig.data().appending("Documents/thesis/CACHEDIR.TAG"))
     for path: ByteString in ["Documents/thesis/chapter", "Documents/marked", "Library/x/y"] {
@@ -77,14 +77,14 @@ import Testing
 
   @Test(.enabled(if: try Mount.isPermitted()))
   func whatIsMountedBelowACacheIsNotEntered() throws {
-    let rig = try PurgeRig()
-    let data = rig.folder.path(rig.data())
+    let rig = try PurgeFixture()
+    let data = rig.directory.path(rig.data())
     for path: ByteString in [
       "Documents/a", "Library/Caches/bound/x", "Library/Caches/late/a",
       "Library/Caches/w/fsCachedData/in/a",
     ] { try rig.put(path) }
     let documents = data.appending("Documents")
-    let before = try TreeRecord.all(in: rig.folder, rig.data().appending("Documents"))
+    let before = try TreeRecord.all(in: rig.directory, rig.data().appending("Documents"))
     let early = try Mount(binding: documents, on: data.appending("Library/Caches/bound"))
     let plan = try rig.plan()
     #expect(Set(plan.chosenPaths) == ["Library/Caches/late/a", "Library/Caches/w/fsCachedData"])
@@ -95,7 +95,7 @@ import Testing
     let report = run(plan)
     #expect(report.freed == 0, "\(report)")
     #expect(report.changed.count + report.failed.count == 2, "\(report)")
-    #expect(try TreeRecord.all(in: rig.folder, rig.data().appending("Documents")) == before)
+    #expect(try TreeRecord.all(in: rig.directory, rig.data().appending("Documents")) == before)
     withExtendedLifetime((early, late, inside)) {}
   }
 
@@ -106,7 +106,7 @@ import Testing
     var (compiled, deleted) = (0, 0)
     // A policy in which a later rule always overrides an earlier one is refused: three in ten are.
     for _ in 0..<200 where compiled < 10 {
-      let rig = try PurgeRig()
+      let rig = try PurgeFixture()
       for _ in 0..<15 { try rig.put(Self.path(&random), kib: 1) }
       guard let plan = try? rig.plan([Self.overlay(&random)]) else { continue }
       compiled += 1
@@ -160,11 +160,11 @@ import Testing
   }
 }
 
-/// Another process that swaps cache folders with links to Documents until it is ended, or this one
+/// Another process that swaps cache directories with links to Documents until it is ended, or this one
 /// ends.
 private struct Swapper {
   private let program: Program.Running
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
 
   private static let script = """
     import ctypes, os, sys
@@ -181,19 +181,19 @@ private struct Swapper {
             print(swaps, file=file)
     """
 
-  init(caches: ByteString, _ folder: TemporaryFolder) throws {
-    self.folder = folder
-    try folder.write("", at: "swaps")
+  init(caches: ByteString, _ directory: TemporaryDirectory) throws {
+    self.directory = directory
+    try directory.write("", at: "swaps")
     program = try Program.start(
-      "python3", ["-c", Self.script, "\(caches)", "\(folder.path("swaps"))"],
-      standardInput: folder.path("swaps"))
+      "python3", ["-c", Self.script, "\(caches)", "\(directory.path("swaps"))"],
+      standardInput: directory.path("swaps"))
   }
 
   /// How often it has swapped something; waits for the first time.
   var count: Int {
     get throws {
       for _ in 0..<6000 {
-        let text = String(decoding: try folder.read("swaps"), as: UTF8.self)
+        let text = String(decoding: try directory.read("swaps"), as: UTF8.self)
         if let count = Int(text.dropLast()), count > 0 { return count }
         Host.pause(seconds: 0.1)
       }

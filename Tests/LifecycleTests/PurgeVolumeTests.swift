@@ -12,7 +12,7 @@ import Testing
   }
 
   /// Lets a file's content be older than its being made.
-  private func age(_ path: ByteString, byDays days: Int64, _ rig: PurgeRig) throws {
+  private func age(_ path: ByteString, byDays days: Int64, _ rig: PurgeFixture) throws {
     let whole = rig.data().appending(path)
     let name = try #require(path.lastComponent)
     try rig.above(whole).setModified(
@@ -23,8 +23,8 @@ import Testing
   /// not noted that time is all there is.
   @Test(.enabled(if: try Mount.isPermitted()), arguments: [("relatime", false), ("noatime", true)])
   func withoutTimesOfReadingThoseOfChangeCount(option: String, isOld: Bool) throws {
-    let rig = try PurgeRig()
-    let mount = try Mount(inMemory: "size=16m,\(option)", on: rig.folder.path(rig.data()))
+    let rig = try PurgeFixture()
+    let mount = try Mount(inMemory: "size=16m,\(option)", on: rig.directory.path(rig.data()))
     try rig.put("Library/Caches/a")
     try age("Library/Caches/a", byDays: 100, rig)
     let plan = try rig.plan()
@@ -36,9 +36,9 @@ import Testing
   }
 
   @Test(.enabled(if: try Mount.isPermitted())) func eachVolumeIsJudgedByItself() throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     let mounts = try (0..<2).map {
-      try Mount(inMemory: "size=8m", on: rig.folder.path(rig.data($0)))
+      try Mount(inMemory: "size=8m", on: rig.directory.path(rig.data($0)))
     }
     for app in 0..<2 {
       for number in 0..<3 {
@@ -52,7 +52,7 @@ import Testing
     #expect(Set(devices).count == 2)
     // The second one is short of 50 MiB, the first one of nothing.
     let short = try #require(
-      scan.containers.first { $0.container.absolutePath == rig.folder.path(rig.data(1)) })
+      scan.containers.first { $0.container.absolutePath == rig.directory.path(rig.data(1)) })
     let device = try #require(short.entries.first?.status.identity.device)
     request.spaces[device] = VolumeSpace(available: 19 << 20, total: 1000 << 20)
     let plan = PurgePlan.make(scan, request)
@@ -73,9 +73,9 @@ import Testing
 
   /// What is read between the plan and its deletion is in use.
   @Test func whatIsReadMeanwhileStays() throws {
-    let rig = try PurgeRig(inMemory: false)
-    guard try Folder.open(path: rig.folder.path).notesAccess() else {
-      print("skipped: the temporary folder's volume notes no reading")
+    let rig = try PurgeFixture(inMemory: false)
+    guard try Directory.open(path: rig.directory.path).notesAccess() else {
+      print("skipped: the temporary directory's volume notes no reading")
       return
     }
     let paths: [ByteString] = [
@@ -85,11 +85,11 @@ import Testing
       try rig.put(path)
       // Reading is noted (relatime) when it was not since the last change.
       _ = try Program.run(
-        "touch", ["-d", "2 days ago", "\(rig.folder.path(rig.data().appending(path)))"])
+        "touch", ["-d", "2 days ago", "\(rig.directory.path(rig.data().appending(path)))"])
     }
     let plan = try rig.plan()
     #expect(plan.chosenPaths.count == 3)
-    for path in [paths[0], paths[2]] { _ = try rig.folder.read(rig.data().appending(path)) }
+    for path in [paths[0], paths[2]] { _ = try rig.directory.read(rig.data().appending(path)) }
     let report = run(plan)
     #expect(report.changed.count == 2, "\(report)")
     #expect(report.changed.allSatisfy { $0.remark.contains("it was read meanwhile") })

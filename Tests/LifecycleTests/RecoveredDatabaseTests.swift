@@ -9,31 +9,31 @@ import Testing
 /// the recovery takes back what came, so that the database stays with its own log.
 @Suite(.spreadScans) struct RecoveredDatabaseTests {
   private static let older = ["db": "older", "db-wal": "log of older", "db-journal": "of older"]
-  private let rig: Rig
+  private let rig: Fixture
   private let record: JournalRecord
 
   /// Interrupted before the first of three steps: what was there of the log goes to the trash, then log
   /// and database come; a further file stands alone.
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
     for (name, text) in Self.older {
-      try rig.folder.write(text, at: ByteString("tree/\(name)"))
+      try rig.directory.write(text, at: ByteString("tree/\(name)"))
     }
-    try rig.folder.write("stored", at: "tree/.sandboxctl-restore-1/tree/db")
-    try rig.folder.write("log of stored", at: "tree/.sandboxctl-restore-1/tree/db-wal")
-    try rig.folder.write("other", at: "tree/.sandboxctl-restore-1/tree/other")
-    try rig.folder.write("", at: "tree/.sandboxctl-restore-1/lock")
-    let root = rig.folder.path("tree")
+    try rig.directory.write("stored", at: "tree/.sandboxctl-restore-1/tree/db")
+    try rig.directory.write("log of stored", at: "tree/.sandboxctl-restore-1/tree/db-wal")
+    try rig.directory.write("other", at: "tree/.sandboxctl-restore-1/tree/other")
+    try rig.directory.write("", at: "tree/.sandboxctl-restore-1/lock")
+    let root = rig.directory.path("tree")
     let staging = root.appending(".sandboxctl-restore-1/tree")
     var record = JournalRecord(
       operation: "restore", time: Host.now(), subjects: ["folders/tree"],
       containers: ["folders/tree"])
     (record.state, record.staging) = (.moving, [root])
     record.roots = [
-      JournalRecord.Root(path: root, inode: try Folder.open(path: root).status().identity.inode),
+      JournalRecord.Root(path: root, inode: try Directory.open(path: root).status().identity.inode),
       JournalRecord.Root(
-        path: staging, inode: try Folder.open(path: staging).status().identity.inode),
-      JournalRecord.Root(path: rig.folder.path(Self.kept(record)), inode: nil),
+        path: staging, inode: try Directory.open(path: staging).status().identity.inode),
+      JournalRecord.Root(path: rig.directory.path(Self.kept(record)), inode: nil),
     ]
     record.steps = [
       JournalStep(path: "db-journal", kept: 2, unit: 0),
@@ -51,11 +51,11 @@ import Testing
   }
 
   private func recover(_ record: JournalRecord) throws -> RecoveryReport {
-    let root = rig.folder.path("tree")
-    let folder = try ControlFolder.make(ControlFolder.journal, root: root)
-    try OperationJournal.write(record, in: folder)
+    let root = rig.directory.path("tree")
+    let directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
+    try OperationJournal.write(record, in: directory)
     return try Recovery(
-      Device.find(root: root, layout: .folder), policy: Rig.policy(.folder)
+      Device.find(root: root, layout: .folder), policy: Fixture.policy(.folder)
     ).run()
   }
 
@@ -73,8 +73,8 @@ import Testing
     for step in record.steps.prefix(taken) { #expect(try runner.take(step)) }
     let report = try recover(record)
     let done = try #require(report.done.first)
-    let paths = ["db-journal", "db-wal", "db"].map { rig.folder.path("tree").appending($0) }
-    #expect(report.hindered.isEmpty && done.isFinished)
+    let paths = ["db-journal", "db-wal", "db"].map { rig.directory.path("tree").appending($0) }
+    #expect(report.blocked.isEmpty && done.isFinished)
     #expect(done.failed.map(\.path) == paths)
     #expect(done.failed.map(\.remark).count { $0 == PlannedDatabase.brokenReason } == 2)
     #expect(try found() == Self.older)
@@ -87,8 +87,8 @@ import Testing
     record.steps.keepThird(in: 2)
     let runner = StepRunner(record.roots)
     for step in record.steps.prefix(3) { #expect(try runner.take(step)) }
-    try rig.folder.write("of what came", at: "tree/db-journal")
-    try rig.folder.write("log of what came", at: "tree/db-wal")
+    try rig.directory.write("of what came", at: "tree/db-journal")
+    try rig.directory.write("log of what came", at: "tree/db-wal")
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
     #expect(
@@ -102,7 +102,7 @@ import Testing
     var record = record
     record.steps = [JournalStep(path: "db-journal", kept: 2, unit: 0), record.steps[3]]
     #expect(try StepRunner(record.roots).take(record.steps[0]))
-    try rig.folder.write("of later", at: "tree/db-journal")
+    try rig.directory.write("of later", at: "tree/db-journal")
     let done = try #require(try recover(record).done.first)
     #expect(done.isFinished && done.failed.isEmpty && done.steps == 1)
     #expect(try rig.text("tree/db-journal") == "of later")
@@ -126,7 +126,7 @@ import Testing
 
   /// A name at which something would be kept is taken: what is there already is not brought back for it.
   @Test func whatIsKeptUnderANumberComesBack() throws {
-    try rig.folder.write("another one's", at: Self.kept(record).appending("db-wal"))
+    try rig.directory.write("another one's", at: Self.kept(record).appending("db-wal"))
     let runner = StepRunner(record.roots, isFresh: true)
     let failure = #expect(throws: UnitFailure.self) {
       try runner.takeAll(record.steps.prefix(3))
@@ -140,7 +140,7 @@ import Testing
   @Test func whatIsNotStagedAnyMoreTakesNothingAway() throws {
     var record = record
     record.steps.keepThird(in: 2)
-    try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db")
+    try Directory.open(path: rig.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db")
     let failure = #expect(throws: UnitFailure.self) {
       try StepRunner(record.roots, isFresh: true).takeAll(record.steps.prefix(3))
     }
@@ -153,7 +153,7 @@ import Testing
     let settled = record.settled
     #expect(settled.steps.isEmpty && settled.roots.isEmpty && settled.state == .moving)
     // Of what is staged the log is gone already, and the database is not.
-    try Folder.open(path: rig.folder.path("tree/.sandboxctl-restore-1/tree")).remove("db-wal")
+    try Directory.open(path: rig.directory.path("tree/.sandboxctl-restore-1/tree")).remove("db-wal")
     let done = try #require(try recover(settled).done.first)
     #expect(done.isFinished && done.steps == 0 && done.failed.isEmpty)
     #expect(try found() == Self.older)

@@ -9,13 +9,13 @@ import Testing
 
 /// Journals that somebody else wrote, or that are of another device, change nothing.
 @Suite(.spreadScans) struct RecoveryTrustTests {
-  private let rig: Rig
+  private let rig: Fixture
   private let id = "20260101T000000-0123abcd"
 
   init() throws {
-    rig = try Rig(inMemory: true)
-    try rig.folder.write("thesis", at: "victim/thesis.txt")
-    try rig.folder.write("evil", at: "tree/staged/.bashrc")
+    rig = try Fixture(inMemory: true)
+    try rig.directory.write("thesis", at: "victim/thesis.txt")
+    try rig.directory.write("evil", at: "tree/staged/.bashrc")
   }
 
   /// Writes a journal by which a file of the device comes to a place, and what is there is kept.
@@ -27,35 +27,35 @@ import Testing
       containers: ["folders/tree"])
     record.state = .moving
     record.staging = staging
-    let staged = rig.folder.path("tree/staged")
+    let staged = rig.directory.path("tree/staged")
     record.roots = [
       JournalRecord.Root(path: root, inode: inode),
       JournalRecord.Root(path: staged, inode: try inodeOf(staged)),
-      JournalRecord.Root(path: kept ?? rig.folder.path("tree/.sandboxctl/trash/x"), inode: nil),
+      JournalRecord.Root(path: kept ?? rig.directory.path("tree/.sandboxctl/trash/x"), inode: nil),
     ]
     record.steps = [
       JournalStep(path: ".bashrc", source: 1, kept: 2), JournalStep(path: "thesis.txt", kept: 2),
     ]
     let text = String(decoding: record.bytes, as: UTF8.self).replacing(record.id, with: id)
-    try rig.folder.write(text, at: ByteString("tree/.sandboxctl/journal/\(id).json"))
+    try rig.directory.write(text, at: ByteString("tree/.sandboxctl/journal/\(id).json"))
     for name in ["tree/.sandboxctl/journal", "tree/.sandboxctl"] as [ByteString] {
-      try Folder.open(path: rig.folder.path(name)).setPermissions(0o700)
+      try Directory.open(path: rig.directory.path(name)).setPermissions(0o700)
     }
   }
 
   private func inodeOf(_ path: ByteString) throws -> UInt64 {
-    try Folder.open(path: path).status().identity.inode
+    try Directory.open(path: path).status().identity.inode
   }
 
   private func recover() throws -> RecoveryReport {
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
-    return try Recovery(device, policy: try Rig.policy(.folder), isForced: true).run()
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+    return try Recovery(device, policy: try Fixture.policy(.folder), isForced: true).run()
   }
 
   private func expectRefused(_ place: ByteString) throws {
     let report = try recover()
     #expect(report.done.isEmpty)
-    let error = try #require(report.hindered.first?.error)
+    let error = try #require(report.blocked.first?.error)
     #expect(error.description.contains("'\(place)', which is in no container"), "\(error)")
     #expect(error.hint != nil)
     #expect(try rig.text("victim/thesis.txt") == "thesis")
@@ -64,50 +64,50 @@ import Testing
 
   /// What was read before the apps were locked may be done, and its places used anew, by then.
   @Test func whatAnotherRunHasRecoveredIsNotDoneAgain() throws {
-    let tree = rig.folder.path("tree")
+    let tree = rig.directory.path("tree")
     try write(
       root: tree, inode: try inodeOf(tree),
       kept: tree.appending(ByteString(".sandboxctl/trash/\(id)")))
     let operation = try #require(try InterruptedOperation.all(on: tree).first)
     #expect(try recover().done.count == 1)
     #expect(try rig.text("tree/.bashrc") == "evil")
-    try rig.folder.write("newer", at: "tree/staged/.bashrc")
+    try rig.directory.write("newer", at: "tree/staged/.bashrc")
     let device = try Device.find(root: tree, layout: .folder)
-    let recovery = Recovery(device, policy: try Rig.policy(.folder), isForced: true)
+    let recovery = Recovery(device, policy: try Fixture.policy(.folder), isForced: true)
     #expect(try recovery.recover(operation) == nil)
     #expect(try rig.text("tree/.bashrc") == "evil")
   }
 
   @Test func aRootOutsideOfTheDeviceIsRefused() throws {
-    let victim = rig.folder.path("victim")
+    let victim = rig.directory.path("victim")
     try write(root: victim, inode: try inodeOf(victim))
     try expectRefused(victim)
   }
 
   @Test func aRootThatGoesUpIsRefused() throws {
-    let place = rig.folder.path("tree/../victim")
-    try write(root: place, inode: try inodeOf(rig.folder.path("victim")))
+    let place = rig.directory.path("tree/../victim")
+    try write(root: place, inode: try inodeOf(rig.directory.path("victim")))
     try expectRefused(place)
   }
 
   @Test func aRootWithoutAnInodeIsOnlyMadeInATrash() throws {
-    let tree = rig.folder.path("tree")
+    let tree = rig.directory.path("tree")
     try write(root: tree, inode: nil)
     try expectRefused(tree)
   }
 
   @Test func aStagingPlaceOutsideOfTheDeviceIsRefused() throws {
-    let (tree, victim) = (rig.folder.path("tree"), rig.folder.path("victim"))
+    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
     try write(root: tree, inode: try inodeOf(tree), staging: [victim])
     try expectRefused(victim)
   }
 
   @Test func aLinkInTheWayOfARootIsNotFollowed() throws {
-    let victim = rig.folder.path("victim")
-    try Folder.open(path: rig.folder.path("tree")).createLink("link", to: victim)
-    try write(root: rig.folder.path("tree/link"), inode: try inodeOf(victim))
+    let victim = rig.directory.path("victim")
+    try Directory.open(path: rig.directory.path("tree")).createLink("link", to: victim)
+    try write(root: rig.directory.path("tree/link"), inode: try inodeOf(victim))
     let report = try recover()
-    #expect(report.done.isEmpty && report.hindered.count == 1)
+    #expect(report.done.isEmpty && report.blocked.count == 1)
     #expect(try rig.names("victim") == ["thesis.txt"])
   }
 
@@ -115,22 +115,22 @@ import Testing
   private func writeOpenedNote(_ directories: [ByteString], of directory: ByteString) throws {
     let paths = directories.map { #"{"path":"\#($0)"}"# }.joined(separator: ",")
     let inode = Int64(bitPattern: try inodeOf(directory))
-    try rig.folder.write(
+    try rig.directory.write(
       #"{"format":1,"paths":[\#(paths)],"inode":\#(inode),"mode":511,"opened":448}"#,
       at: ByteString("tree/.sandboxctl/journal/\(id).opened"))
-    try Folder.open(path: directory.parent).setPermissions(
+    try Directory.open(path: directory.parent).setPermissions(
       0o700, of: try #require(directory.lastComponent))
   }
 
   private func mode(of path: ByteString) throws -> UInt16 {
-    try Folder.open(path: path).status().permissions
+    try Directory.open(path: path).status().permissions
   }
 
   /// With the mode of the note anybody could write there: 0777.
   @Test(arguments: [[], ["x", "y"]]) func aNoteOfADirectoryOutsideOfTheDeviceChangesNoMode(
     _ others: [ByteString]
   ) throws {
-    let (tree, victim) = (rig.folder.path("tree"), rig.folder.path("victim"))
+    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
     try write(root: tree, inode: try inodeOf(tree))
     try writeOpenedNote(others.map(tree.appending) + [victim], of: victim)
     #expect(try recover().done.count == 1)
@@ -140,17 +140,17 @@ import Testing
 
   @Test(arguments: ["tree/../victim", "tree/link"] as [ByteString])
   func aNoteThatLeadsOutOfTheDeviceChangesNoMode(_ way: ByteString) throws {
-    let (tree, victim) = (rig.folder.path("tree"), rig.folder.path("victim"))
-    try Folder.open(path: tree).createLink("link", to: victim)
+    let (tree, victim) = (rig.directory.path("tree"), rig.directory.path("victim"))
+    try Directory.open(path: tree).createLink("link", to: victim)
     try write(root: tree, inode: try inodeOf(tree))
-    try writeOpenedNote([rig.folder.path(way)], of: victim)
+    try writeOpenedNote([rig.directory.path(way)], of: victim)
     #expect(try recover().done.count == 1)
     #expect(try mode(of: victim) == 0o700)
   }
 
   @Test func theNoteOfADirectoryOfTheDevicePutsItsModeBack() throws {
-    let (tree, own) = (rig.folder.path("tree"), rig.folder.path("tree/own"))
-    _ = try Folder.make(path: own)
+    let (tree, own) = (rig.directory.path("tree"), rig.directory.path("tree/own"))
+    _ = try Directory.make(path: own)
     try write(root: tree, inode: try inodeOf(tree))
     try writeOpenedNote([own], of: own)
     #expect(try recover().done.count == 1)
@@ -159,9 +159,9 @@ import Testing
 
   @Test func aJournalOfAnotherUserIsNotCarriedOut() throws {
     guard Host.userID == 0 else { return }
-    let tree = rig.folder.path("tree")
+    let tree = rig.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
-    let journal = try Folder.open(path: rig.folder.path("tree/.sandboxctl/journal"))
+    let journal = try Directory.open(path: rig.directory.path("tree/.sandboxctl/journal"))
     try journal.setOwner(user: 1000, group: 1000, of: ByteString(id + ".json"))
     let error = #expect(throws: LifecycleError.self) { try recover() }
     #expect(error?.description.contains("it belongs to another user") == true)
@@ -169,15 +169,15 @@ import Testing
   }
 
   @Test func aJournalThatOthersCanWriteToIsNotCarriedOut() throws {
-    let tree = rig.folder.path("tree")
+    let tree = rig.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
-    try Folder.open(path: rig.folder.path("tree/.sandboxctl")).setPermissions(0o777)
+    try Directory.open(path: rig.directory.path("tree/.sandboxctl")).setPermissions(0o777)
     #expect(throws: LifecycleError.self) { try recover() }
     #expect(try rig.names("tree").contains(".bashrc") == false)
   }
 
   @Test func theSameJournalOfItsOwnDeviceIsCarriedOut() throws {
-    let tree = rig.folder.path("tree")
+    let tree = rig.directory.path("tree")
     try write(root: tree, inode: try inodeOf(tree))
     #expect(try recover().done.map(\.steps) == [1])
     #expect(try rig.text("tree/.bashrc") == "evil")

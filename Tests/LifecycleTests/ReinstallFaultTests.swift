@@ -9,14 +9,14 @@ import Testing
 /// the data, the extension's too, is what it was.
 @Suite(.spreadScans) struct ReinstallFaultTests {
   private static let package = MemoryPackage(
-    extensions: [("\(UpdateRig.app).share", "20")],
+    extensions: [("\(UpdateFixture.app).share", "20")],
     files: ["Example": "new program", "en.lproj/Words": "words"])
 
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let offload = try rig.plan(.offload, nil) { $0.savesFirst = false }
     try rig.carryOut(offload, Self.package)
     try rig.rig.copy("phone", to: "older")
@@ -27,7 +27,7 @@ import Testing
     let stride = Sampling.stride(kind.staysBroken ? 4 : 9)
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {
-      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.directory.directory.removeTree("phone")
       try rig.rig.copy("older", to: "phone")
       let plan = try rig.plan(.reinstall, Self.package)
       let faults = Faults.Plan(
@@ -48,7 +48,7 @@ import Testing
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   /// Holds that the app is back with all of its bundle, or gone as before, and everything else as it was.
   func expectReinstalledOrNot(_ before: State, mustBe: Bool, _ what: String) throws {
     let after = try State(self)

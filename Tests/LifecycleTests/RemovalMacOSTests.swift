@@ -6,34 +6,34 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a folder with others.
+/// Offload, reinstall and uninstall of a Mac's programs, whose bundles share a directory with others.
 @Suite(.spreadScans) struct RemovalMacOSTests {
-  private let rig: Rig
+  private let rig: Fixture
   private static let home: ByteString = "disk/Users/you"
   private static let data = home.appending("Library/Containers/org.example.one/Data")
   private static let package = MemoryPackage(
     version: "2.0", build: "2", shape: .contents, files: ["Contents/MacOS/Example": "program 2.0"])
 
   init() throws {
-    rig = try Rig(inMemory: true)
-    try rig.folder.write("thesis", at: Self.data.appending("Documents/thesis"))
-    try rig.folder.write("cached", at: Self.data.appending("Library/Caches/c"))
+    rig = try Fixture(inMemory: true)
+    try rig.directory.write("thesis", at: Self.data.appending("Documents/thesis"))
+    try rig.directory.write("cached", at: Self.data.appending("Library/Caches/c"))
   }
 
-  private func makeApp(_ name: String, _ identifier: String, in folder: ByteString) throws {
-    let bundle = folder.appending(ByteString("\(name).app/Contents"))
-    try rig.folder.write(
-      UpdateRig.info(identifier, "1.0", "1"), at: bundle.appending("Info.plist"))
-    try rig.folder.write(
+  private func makeApp(_ name: String, _ identifier: String, in directory: ByteString) throws {
+    let bundle = directory.appending(ByteString("\(name).app/Contents"))
+    try rig.directory.write(
+      UpdateFixture.info(identifier, "1.0", "1"), at: bundle.appending("Info.plist"))
+    try rig.directory.write(
       "program of \(name)", at: bundle.appending("MacOS").appending(ByteString(name)))
   }
 
   private func plan(_ change: AppChange, _ package: MemoryPackage? = nil) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.folder.path(Self.home), layout: .macOS)
-    let scan = DeviceScan.run(device, policy: try Rig.policy(.macOS)) {
-      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+    let device = try Device.find(root: rig.directory.path(Self.home), layout: .macOS)
+    let scan = DeviceScan.run(device, policy: try Fixture.policy(.macOS)) {
+      AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
-    var request = AppChangeRequest(change, of: UpdateRig.identifier, package: package?.app)
+    var request = AppChangeRequest(change, of: UpdateFixture.identifier, package: package?.app)
     request.isForced = true
     return AppChangePlan.make(scan, request)
   }
@@ -45,11 +45,11 @@ import Testing
     ).run(&source)
   }
 
-  /// The bundle goes to the trash under its own name, and nothing else of the folder that it lies in.
+  /// The bundle goes to the trash under its own name, and nothing else of the directory that it lies in.
   @Test(arguments: [AppChange.offload, .uninstall])
-  func aBundleLeavesItsFolder(_ change: AppChange) throws {
+  func aBundleLeavesItsDirectory(_ change: AppChange) throws {
     let programs = Self.home.appending("Applications")
-    try makeApp("Example", UpdateRig.app, in: programs)
+    try makeApp("Example", UpdateFixture.app, in: programs)
     try makeApp("Other", "org.example.two", in: programs)
     let data = try rig.records(Self.data)
     let other = try rig.records(programs.appending("Other.app"))
@@ -71,10 +71,10 @@ import Testing
     #expect(try rig.records(Self.data) == data)
   }
 
-  /// A program in the system's own folder is not of the device, and stays.
+  /// A program in the system's own directory is not of the device, and stays.
   @Test(arguments: [AppChange.offload, .uninstall])
   func aBundleOutsideStays(_ change: AppChange) throws {
-    try makeApp("Example", UpdateRig.app, in: "disk/Applications")
+    try makeApp("Example", UpdateFixture.app, in: "disk/Applications")
     let before = try rig.records("disk")
     let plan = try plan(change)
     let refusal = try #require(plan.refusals.first)

@@ -12,9 +12,9 @@ import Testing
 @Suite(.serialized, .enabled(if: (try? Mount.isPermitted()) ?? false))
 struct RemovalSpaceTests {
   private static let update = MemoryPackage(
-    extensions: [("\(UpdateRig.app).share", "20")], files: ["Example": "new program"])
+    extensions: [("\(UpdateFixture.app).share", "20")], files: ["Example": "new program"])
 
-  private typealias Contents = [ByteString: UpdateRig.Content]
+  private typealias Contents = [ByteString: UpdateFixture.Content]
 
   /// Does something that may fail for want of room; then makes room, recovers, and tells whether it was
   /// done.
@@ -70,7 +70,7 @@ struct RemovalSpaceTests {
   @Test(arguments: UpdateVolume.Room.allCases)
   func aReinstallationIsWhole(_ what: UpdateVolume.Room) throws {
     let package = MemoryPackage(
-      extensions: [("\(UpdateRig.app).share", "20")],
+      extensions: [("\(UpdateFixture.app).share", "20")],
       files: ["Example": "new program", "data/table": String(repeating: "t", count: 9000)])
     let volume = try UpdateVolume("size=1m,nr_inodes=200")
     let rig = volume.rig
@@ -160,9 +160,9 @@ struct RemovalSpaceTests {
     let repository = try Repository.create(
       in: try LocalStorage.create(path: rig.root.appending("repo")), program: "test")
     let package = MemoryPackage(files: ["table": String(repeating: "t", count: 150_000)])
-    try rig.rig.folder.write(
+    try rig.rig.directory.write(
       Seeded(7).someBytes(150_000),
-      at: rig.data.appending(UpdateRig.old).appending("Documents/film"))
+      at: rig.data.appending(UpdateFixture.old).appending("Documents/film"))
     func update() throws -> AppChangeReport {
       var source = package
       return try AppChangeOperation(
@@ -170,7 +170,7 @@ struct RemovalSpaceTests {
       ).run(&source)
     }
     let before = try rig.contents()
-    let mount = try Folder.open(path: rig.root)
+    let mount = try Directory.open(path: rig.root)
     let space = try mount.space()
     // What backups keep free, and room for the one or the other, but not for both.
     let free = space.available - space.total / 20

@@ -10,24 +10,24 @@ import Testing
 /// What offload, reinstall and uninstall make of an app's containers, and when they refuse.
 @Suite(.spreadScans) struct RemovalTests {
   private static let group = "group.org.example.shared"
-  private static let app = UpdateRig.app
+  private static let app = UpdateFixture.app
   private static let two = "org.example.two"
 
   private func run(
-    _ rig: UpdateRig, _ change: AppChange, _ package: MemoryPackage? = nil,
+    _ rig: UpdateFixture, _ change: AppChange, _ package: MemoryPackage? = nil,
     _ adapt: (inout AppChangeRequest) -> Void = { _ in }
   ) throws -> AppChangeReport {
     try rig.carryOut(rig.plan(change, package, [], adapt), package ?? MemoryPackage())
   }
 
-  /// What lies in the containers of a kind, but for the metadata that names their folders.
+  /// What lies in the containers of a kind, but for the metadata that names their directories.
   private func files(
-    _ rig: UpdateRig, _ kinds: Set<ContainerKind>
+    _ rig: UpdateFixture, _ kinds: Set<ContainerKind>
   ) throws -> [ByteString: TreeRecord] {
     var found: [ByteString: TreeRecord] = [:]
     for container in try rig.device().containers where kinds.contains(container.kind) {
       let inner = ByteString(
-        container.absolutePath.bytes.dropFirst(rig.rig.folder.path.count + 1))
+        container.absolutePath.bytes.dropFirst(rig.rig.directory.path.count + 1))
       for (path, record) in try rig.rig.records(inner) {
         found[container.logicalPrefix.appending(path)] = record
       }
@@ -36,23 +36,23 @@ import Testing
   }
 
   @Test func offloadKeepsTheData() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let before = try files(rig, [.data, .extension, .group])
-    let inodes = try rig.inodes(rig.data.appending(UpdateRig.old))
+    let inodes = try rig.inodes(rig.data.appending(UpdateFixture.old))
     let report = try run(rig, .offload)
     #expect(report.isComplete && report.saved != nil && report.written == PackageSize())
     let app = try #require(
-      try rig.device().apps.first { $0.identifier == UpdateRig.identifier })
+      try rig.device().apps.first { $0.identifier == UpdateFixture.identifier })
     #expect(!app.isInstalled)
     #expect(try files(rig, [.data, .extension, .group]) == before)
-    #expect(try rig.inodes(rig.data.appending(UpdateRig.old)) == inodes)
+    #expect(try rig.inodes(rig.data.appending(UpdateFixture.old)) == inodes)
     #expect(try rig.trash()["apps/org.example.one/bundle/Example.app/Example"] == "old program")
     #expect(!rig.hasStaging)
   }
 
   /// Offloaded and reinstalled is where it was: data, extension and links untouched.
   @Test func reinstallPutsTheBundleBack() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let before = try files(rig, [.data, .extension, .group])
     _ = try run(rig, .offload)
     let package = MemoryPackage(extensions: [("\(Self.app).share", "20")])
@@ -61,12 +61,12 @@ import Testing
     #expect(report.isComplete && report.saved == nil && report.written == package.app.size)
     #expect(try files(rig, [.data, .extension, .group]) == before)
     let app = try #require(
-      try rig.device().apps.first { $0.identifier == UpdateRig.identifier })
+      try rig.device().apps.first { $0.identifier == UpdateFixture.identifier })
     #expect(app.isInstalled && app.version == "2.0")
   }
 
   @Test func uninstallTakesAppAndExtensions() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let report = try run(rig, .uninstall)
     #expect(report.isComplete && report.saved != nil)
     #expect(try rig.device().containers.isEmpty)
@@ -83,7 +83,7 @@ import Testing
 
   /// The data of an app that was offloaded goes, too; its extension is known by its name.
   @Test func uninstallTakesWhatAnOffloadLeft() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     _ = try run(rig, .offload)
     let report = try run(rig, .uninstall)
     #expect(report.isComplete && report.saved != nil)
@@ -91,7 +91,7 @@ import Testing
   }
 
   @Test func whatForbidsItIsSaid() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     #expect(try rig.plan(.reinstall, MemoryPackage()).refusals.map(\.code) == [.installed])
     _ = try run(rig, .offload)
     #expect(try rig.plan(.offload, nil).refusals.map(\.code) == [.notInstalled])
@@ -109,7 +109,7 @@ import Testing
   /// Without a repository nothing goes that was not allowed to go unsaved.
   @Test(arguments: [AppChange.offload, .uninstall])
   func withoutARepository(change: AppChange) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let before = try rig.records()
     let plan = try rig.plan(change, nil)
     let error = #expect(throws: LifecycleError.self) {
@@ -123,7 +123,7 @@ import Testing
 
   /// The snapshot has every container that goes.
   @Test func theSnapshotHoldsWhatGoes() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try share(rig, with: [Self.app])
     let plan = try rig.plan(.uninstall, nil)
     let gone = plan.containers.filter { $0.fate == .remove }.map(\.path)
@@ -142,7 +142,7 @@ import Testing
       (gone[3], "shared.txt", "shared"),
     ].enumerated() {
       let restore = try RestorePlan.make(
-        saved, path: path, to: rig.rig.folder.path(ByteString("back\(number)")), from: reader)
+        saved, path: path, to: rig.rig.directory.path(ByteString("back\(number)")), from: reader)
       _ = try RestoreOperation(restore, from: reader).run()
       #expect(try rig.rig.text(ByteString("back\(number)/\(inner)")) == text)
     }
@@ -151,19 +151,19 @@ import Testing
   // MARK: - Groups
 
   /// Makes a group's container, and the bundles say who shares it.
-  private func share(_ rig: UpdateRig, with apps: [String]) throws {
-    let folder = ByteString("phone/Containers/Shared/AppGroup/\(UUID().uuidString)")
+  private func share(_ rig: UpdateFixture, with apps: [String]) throws {
+    let directory = ByteString("phone/Containers/Shared/AppGroup/\(UUID().uuidString)")
     try rig.put(
       "<plist><dict><key>MCMMetadataIdentifier</key><string>\(Self.group)</string></dict></plist>",
-      folder.appending(UpdateRig.metadata))
-    try rig.put("shared", folder.appending("shared.txt"))
+      directory.appending(UpdateFixture.metadata))
+    try rig.put("shared", directory.appending("shared.txt"))
     let list = String(decoding: MachOBuilder.entitlements([Self.group]), as: UTF8.self)
     for app in apps {
-      let name: ByteString = app == Self.app ? UpdateRig.bundle : ByteString(UUID().uuidString)
+      let name: ByteString = app == Self.app ? UpdateFixture.bundle : ByteString(UUID().uuidString)
       let bundle = ByteString("phone/Containers/Bundle/Application").appending(name)
         .appending("Example.app")
       if app != Self.app {
-        try rig.put(UpdateRig.info(app, "1.0", "10"), bundle.appending("Info.plist"))
+        try rig.put(UpdateFixture.info(app, "1.0", "10"), bundle.appending("Info.plist"))
       }
       try rig.put(list, bundle.appending("archived-expanded-entitlements.xcent"))
     }
@@ -174,7 +174,7 @@ import Testing
   }
 
   @Test func aGroupGoesWithItsLastKnownMember() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try share(rig, with: [Self.app, Self.two])
     let shared = try rig.plan(.uninstall, nil)
     #expect(fate(shared) == .keep)
@@ -184,7 +184,7 @@ import Testing
     let other = BundleIdentifier(ByteString(Self.two))!
     let device = try rig.device()
     let scan = DeviceScan.run(
-      device, policy: try PurgeRig.policy([]),
+      device, policy: try PurgeFixture.policy([]),
       options: ScanOptions(destination: Destination(isUnencrypted: true))
     ) { AppChangePlan.isConcerned($0, by: other, on: device) }
     var request = AppChangeRequest(.uninstall, of: other)
@@ -199,17 +199,17 @@ import Testing
 
   /// A group that only looks like the app's, or that an offloaded app may share, stays.
   @Test func aGroupStaysWhereMembershipIsNotKnown() throws {
-    let guessed = try UpdateRig()
+    let guessed = try UpdateFixture()
     try guessed.put(
       "<plist><dict><key>MCMMetadataIdentifier</key><string>group.org.example.one</string></dict></plist>",
-      ByteString("phone/Containers/Shared/AppGroup/G").appending(UpdateRig.metadata))
+      ByteString("phone/Containers/Shared/AppGroup/G").appending(UpdateFixture.metadata))
     #expect(fate(try guessed.plan(.uninstall, nil)) == .keep)
-    let offloaded = try UpdateRig()
+    let offloaded = try UpdateFixture()
     try share(offloaded, with: [Self.app])
     #expect(fate(try offloaded.plan(.uninstall, nil)) == .remove)
     try offloaded.put(
       "<plist><dict><key>MCMMetadataIdentifier</key><string>com.other.app</string></dict></plist>",
-      offloaded.data.appending("OTHER").appending(UpdateRig.metadata))
+      offloaded.data.appending("OTHER").appending(UpdateFixture.metadata))
     let plan = try offloaded.plan(.uninstall, nil)
     #expect(fate(plan) == .keep)
     #expect(plan.notes.contains { $0.remark.contains("com.other.app") })
@@ -218,7 +218,7 @@ import Testing
 
   /// What was written between plan and removal is in the trash, and told.
   @Test func whatCameMeanwhileIsTold() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let plan = try rig.plan(.uninstall, nil)
     try rig.write("late", "Documents/late.txt")
     let report = try rig.carryOut(plan, MemoryPackage())
@@ -236,7 +236,7 @@ import Testing
       FaultKind(number: 5, staysBroken: false),
     ]) func eachCallFails(_ change: AppChange, _ kind: FaultKind) throws
   {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try share(rig, with: [Self.app])
     try rig.rig.copy("phone", to: "older")
     let before = try files(rig, [.bundle, .data, .extension, .group])
@@ -248,7 +248,7 @@ import Testing
     var random = Seeded.fresh("RemovalTests")
     var call = Int.random(in: 1...stride, using: &random)
     while call < 2000 {
-      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.directory.directory.removeTree("phone")
       try rig.rig.copy("older", to: "phone")
       let plan = try rig.plan(change, nil) { $0.savesFirst = false }
       let faults = Faults.Plan(

@@ -8,19 +8,19 @@ import Testing
 
 /// What is renamed, moved or replaced between the scan and the reading is in the snapshot all the same.
 @Suite(.spreadScans) struct RenamedDuringBackupTests {
-  let rig: Rig
+  let rig: Fixture
 
   init() throws {
-    rig = try Rig()
+    rig = try Fixture()
     for number in 0..<20 {
-      try rig.folder.write("file \(number)", at: ByteString("tree/project/\(number)"))
+      try rig.directory.write("file \(number)", at: ByteString("tree/project/\(number)"))
     }
-    try rig.folder.write("other", at: "tree/archive/other")
+    try rig.directory.write("other", at: "tree/archive/other")
   }
 
-  private func tree() throws -> Folder { try Folder.open(path: rig.folder.path("tree")) }
+  private func tree() throws -> Directory { try Directory.open(path: rig.directory.path("tree")) }
 
-  @Test func aRenamedFolderIsStoredUnderItsNewName() throws {
+  @Test func aRenamedDirectoryIsStoredUnderItsNewName() throws {
     let scan = try rig.scan()
     let top = try tree()
     try top.rename("project", to: "project-2026", in: top)
@@ -31,11 +31,11 @@ import Testing
     #expect(try rig.names("back/project-2026").count == 20)
   }
 
-  @Test func aReplacedFolderIsStoredAsItIsNow() throws {
+  @Test func aReplacedDirectoryIsStoredAsItIsNow() throws {
     let scan = try rig.scan()
     let top = try tree()
     try top.rename("project", to: "project.old", in: top)
-    try rig.folder.write("new", at: "tree/project/new")
+    try rig.directory.write("new", at: "tree/project/new")
     let report = try rig.backup(scan)
     #expect(report.isComplete)
     _ = try rig.restore(report)
@@ -43,9 +43,9 @@ import Testing
     #expect(try rig.text("back/project.old/7") == "file 7")
   }
 
-  @Test func aFolderMovedIntoAnotherIsStoredThere() throws {
+  @Test func aDirectoryMovedIntoAnotherIsStoredThere() throws {
     let scan = try rig.scan()
-    let archive = try Folder.open(path: rig.folder.path("tree/archive"))
+    let archive = try Directory.open(path: rig.directory.path("tree/archive"))
     try tree().rename("project", to: "project", in: archive)
     let report = try rig.backup(scan)
     #expect(report.isComplete)
@@ -58,14 +58,14 @@ import Testing
   @Test func aHardLinkWhoseDirectoryWasRenamedIsStoredUnderItsNewName() throws {
     let (first, later) = try unorderedPair()
     let parent = ByteString("tree").appending(later)
-    try rig.folder.write("one", at: parent.appending("c/d"))
-    try rig.folder.write("held", at: parent.appending("held"))
-    let above = try Folder.open(path: rig.folder.path(parent))
-    let near = try tree().folder(first)
-    try near.createHardLink("a", to: "d", in: above.folder("c"))
+    try rig.directory.write("one", at: parent.appending("c/d"))
+    try rig.directory.write("held", at: parent.appending("held"))
+    let above = try Directory.open(path: rig.directory.path(parent))
+    let near = try tree().directory(first)
+    try near.createHardLink("a", to: "d", in: above.directory("c"))
     _ = try rig.backup(keeping: "cache")
-    try rig.folder.write("two!", at: parent.appending("c/d"))
-    try rig.folder.write("held as well", at: parent.appending("held"))
+    try rig.directory.write("two!", at: parent.appending("c/d"))
+    try rig.directory.write("held as well", at: parent.appending("held"))
     let scan = try rig.scan()
     try near.remove("a")
     try above.rename("c", to: "moved", in: above)
@@ -83,14 +83,14 @@ import Testing
   /// Two directories of which the scan finds that one first which is read later, by its name.
   private func unorderedPair() throws -> (first: ByteString, later: ByteString) {
     let names = (0..<12).map { ByteString("directory \($0)") }
-    for name in names { _ = try tree().makeFolder(name) }
+    for name in names { _ = try tree().makeDirectory(name) }
     let scan = try #require(try rig.scan().containers.first)
     let found = scan.entries.indices.map { scan.path($0) }.filter(names.contains)
     let place = try #require(found.indices.dropLast().first { found[$0] > found[$0 + 1] })
     return (found[place], found[place + 1])
   }
 
-  @Test func aDeletedFolderIsOnlyNoted() throws {
+  @Test func aDeletedDirectoryIsOnlyNoted() throws {
     let scan = try rig.scan()
     try tree().removeTree("project")
     let report = try rig.backup(scan)
@@ -101,8 +101,8 @@ import Testing
   }
 
   @Test func aFileReplacedByARenameIsStoredWithItsNewContent() throws {
-    try rig.folder.write("old", at: "tree/note")
-    try rig.folder.write("new", at: "tree/note.tmp")
+    try rig.directory.write("old", at: "tree/note")
+    try rig.directory.write("new", at: "tree/note.tmp")
     let scan = try rig.scan()
     let top = try tree()
     try top.rename("note.tmp", to: "note", in: top)
@@ -120,7 +120,7 @@ import Testing
     private let thread = pthread_self()
     private let renames = Mutex(0)
 
-    init(_ rig: Rig, most: Int) { (tree, self.most) = (rig.folder.path("tree"), most) }
+    init(_ rig: Fixture, most: Int) { (tree, self.most) = (rig.directory.path("tree"), most) }
 
     static func name(_ number: Int) -> ByteString {
       ByteString(number == 0 ? "project" : "project-\(number)")
@@ -132,7 +132,7 @@ import Testing
       let time = Timestamp(seconds: Host.now().seconds + 3600)
       guard pthread_equal(thread, pthread_self()) != 0 else { return time }
       renames.withLock { number in
-        guard number < most, let tree = try? Folder.open(path: tree) else { return }
+        guard number < most, let tree = try? Directory.open(path: tree) else { return }
         try? tree.rename(Self.name(number), to: Self.name(number + 1), in: tree)
         number += 1
       }
@@ -147,7 +147,7 @@ import Testing
     return report
   }
 
-  @Test(arguments: [1, 2]) func aFolderRenamedInEachOfTwoRoundsIsStored(times: Int) throws {
+  @Test(arguments: [1, 2]) func aDirectoryRenamedInEachOfTwoRoundsIsStored(times: Int) throws {
     let report = try backupRenaming(times: times)
     #expect(report.isComplete && report.warnings.isEmpty, "\(report.unreadable)")
     _ = try rig.restore(report)
@@ -156,7 +156,7 @@ import Testing
   }
 
   /// In the third round nothing is tried again: the run ends, says what it lacks, and has all else.
-  @Test func aFolderRenamedInEachRoundIsNamedAndTheSnapshotIsPartial() throws {
+  @Test func aDirectoryRenamedInEachRoundIsNamedAndTheSnapshotIsPartial() throws {
     let report = try backupRenaming(times: 3)
     #expect(!report.isComplete)
     #expect(report.unreadable.map(\.path) == ["folders/tree/project-3"])

@@ -8,17 +8,17 @@ import Testing
 /// restore gets through.
 @Suite(.spreadScans) struct RestoreFaultTests {
   /// Into a new folder: it is there whole, or not at all; what a report says is missing is missing.
-  @Test(arguments: FaultKind.all) func intoANewFolder(_ kind: FaultKind) throws {
-    let faulty = try FaultRig()
+  @Test(arguments: FaultKind.all) func intoANewDirectory(_ kind: FaultKind) throws {
+    let faulty = try FaultFixture()
     for number in 1...2 {
       let large = [UInt8](repeating: UInt8(number), count: 1_200_000)
-      try faulty.rig.folder.write(large, at: ByteString("tree/large-\(number)"))
+      try faulty.rig.directory.write(large, at: ByteString("tree/large-\(number)"))
     }
     let snapshot = try #require(try faulty.backup().snapshot)
     let wanted = try faulty.records
-    let place = try Folder.make(path: faulty.rig.folder.path("place"))
+    let place = try Directory.make(path: faulty.rig.directory.path("place"))
     let request = RestoreRequest(
-      path: "folders/tree", target: faulty.rig.folder.path("place/back"))
+      path: "folders/tree", target: faulty.rig.directory.path("place/back"))
     let failures = try faulty.eachRestore(kind, snapshot, request) { outcome, what in
       let isThere = try place.statusIfPresent("back") != nil
       if let report = outcome.report {
@@ -40,22 +40,22 @@ import Testing
     #expect(failures >= kind.fewest, "\(kind): \(failures)")
   }
 
-  /// Into a folder that is there: each file is as it was or as stored, whole; nothing is removed that
+  /// Into a directory that is there: each file is as it was or as stored, whole; nothing is removed that
   /// was not to be; and the next restore completes it.
   @Test(arguments: FaultKind.some, [OverwriteMode.always, .ifChanged])
-  func intoAFolderThatIsThere(_ kind: FaultKind, _ mode: OverwriteMode) throws {
-    let faulty = try FaultRig()
+  func intoADirectoryThatIsThere(_ kind: FaultKind, _ mode: OverwriteMode) throws {
+    let faulty = try FaultFixture()
     let rig = faulty.rig
     try rig.copy("tree", to: "older")
-    try rig.folder.write("mine", at: "older/mine/more")
-    try rig.folder.write("mine", at: "older/folder/mine")
+    try rig.directory.write("mine", at: "older/mine/more")
+    try rig.directory.write("mine", at: "older/folder/mine")
     let older = try rig.records("older")
     try faulty.change()
     let snapshot = try #require(try faulty.backup().snapshot)
     let wanted = try faulty.records
     let deletes = mode == .always
     let request = RestoreRequest(
-      path: "folders/tree", target: rig.folder.path("into"), overwrite: mode, deletes: deletes)
+      path: "folders/tree", target: rig.directory.path("into"), overwrite: mode, deletes: deletes)
     let kept: Set<ByteString> = deletes ? [] : ["mine", "mine/more", "folder/mine"]
     let complete = wanted.merging(older.filter { kept.contains($0.key) }) { $1 }
     try rig.copy("older", to: "into")
@@ -70,7 +70,7 @@ import Testing
       }
       try faulty.restore(snapshot, request)
       #expect(try differences(complete, rig.records("into")).isEmpty, "\(what)")
-      try rig.folder.folder.removeTree("into")
+      try rig.directory.directory.removeTree("into")
       try rig.copy("older", to: "into")
     }
     #expect(failures >= kind.fewest, "\(kind): \(failures)")
@@ -108,7 +108,7 @@ import Testing
   ) throws {
     for path in Set(older.keys).union(wanted.keys).union(found.keys).sorted() {
       guard let entry = found[path] else {
-        let isReplaced = wanted[path] == nil && replacesFolder(path, older, wanted)
+        let isReplaced = wanted[path] == nil && replacesDirectory(path, older, wanted)
         let mayBeGone = older[path] == nil || (wanted[path] == nil && (deletes || isReplaced))
         #expect(mayBeGone, "\(what): \(path) is gone")
         continue
@@ -118,7 +118,7 @@ import Testing
     }
   }
 
-  private func replacesFolder(
+  private func replacesDirectory(
     _ path: ByteString, _ older: [ByteString: TreeRecord], _ wanted: [ByteString: TreeRecord]
   ) -> Bool {
     older.contains { path.isWithin($0.key) && wanted[$0.key]?.kind != $0.value.kind }

@@ -9,23 +9,23 @@ import Testing
 /// A path of a plain directory comes back in place at the cost of that path.
 @Suite(.spreadScans) struct RestoreOnePathTests {
   /// A directory of 40 others, backed up as a whole.
-  private let rig: Rig
+  private let rig: Fixture
   private let stored: StoredSnapshot
 
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
     for directory in 0..<40 {
       for file in 0..<5 {
-        try rig.folder.write("\(file)", at: ByteString("tree/d\(directory)/inner/\(file)"))
+        try rig.directory.write("\(file)", at: ByteString("tree/d\(directory)/inner/\(file)"))
       }
     }
     stored = try #require(try rig.backup(keeping: "cache").snapshot)
   }
 
   private func plan(_ path: ByteString, deletes: Bool = false) throws -> DeviceRestorePlan {
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
     var request = DeviceRestoreRequest(
-      device, isInPlace: true, policy: try Rig.policy(.folder), time: Host.now())
+      device, isInPlace: true, policy: try Fixture.policy(.folder), time: Host.now())
     request.path = path
     request.deletes = deletes
     return try DeviceRestorePlan.make(stored, request, from: rig.repository.beginReading())
@@ -47,22 +47,22 @@ import Testing
   }
 
   @Test func aLostDirectoryComesBackWithoutASnapshotOfTheRest() throws {
-    try Folder.open(path: rig.folder.path("tree")).removeTree("d7")
+    try Directory.open(path: rig.directory.path("tree")).removeTree("d7")
     let report = try restore(plan("folders/tree/d7"))
     #expect(report.saved == nil)
     #expect(try rig.text("tree/d7/inner/4") == "4")
   }
 
   @Test func whereSomethingGivesWayAllIsSavedFirst() throws {
-    try rig.folder.write("mine", at: "tree/d7/inner/4")
-    try rig.folder.write("new", at: "tree/d7/inner/new")
+    try rig.directory.write("mine", at: "tree/d7/inner/4")
+    try rig.directory.write("new", at: "tree/d7/inner/new")
     let report = try restore(plan("folders/tree/d7", deletes: true))
     #expect(try rig.text("tree/d7/inner/4") == "4")
     #expect(try rig.names("tree/d7/inner").count == 5)
     let saved = try #require(report.saved)
     let reader = try rig.repository.beginReading()
     let source = try RestorePlan.make(
-      saved, path: "folders/tree", to: rig.folder.path("back"), from: reader)
+      saved, path: "folders/tree", to: rig.directory.path("back"), from: reader)
     _ = try RestoreOperation(source, from: reader).run()
     #expect(try rig.text("back/d7/inner/4") == "mine" && rig.text("back/d7/inner/new") == "new")
     #expect(try rig.names("back").count == 40, "the snapshot is of the whole directory")

@@ -3,8 +3,8 @@ import Lifecycle
 import SystemIO
 import TestSupport
 
-extension Rig {
-  /// Restores a path of a snapshot into a folder that is there; gives the report.
+extension Fixture {
+  /// Restores a path of a snapshot into a directory that is there; gives the report.
   func merge(
     _ report: BackupReport, _ path: ByteString = "folders/tree", into name: ByteString,
     _ mode: OverwriteMode, deletes: Bool = false, protected: Set<FileIdentity> = [],
@@ -15,34 +15,34 @@ extension Rig {
     return try RestoreOperation(plan, from: repository.beginReading(), threads: threads).run()
   }
 
-  /// Plans to restore a path of a snapshot into a folder that is there.
+  /// Plans to restore a path of a snapshot into a directory that is there.
   func plan(
     _ report: BackupReport, _ path: ByteString = "folders/tree", into name: ByteString,
     _ mode: OverwriteMode, deletes: Bool = false, protected: Set<FileIdentity> = []
   ) throws -> RestorePlan {
     guard let snapshot = report.snapshot else { throw Missing() }
     let request = RestoreRequest(
-      path: path, target: folder.path(name), overwrite: mode, deletes: deletes,
+      path: path, target: directory.path(name), overwrite: mode, deletes: deletes,
       protected: protected)
     return try RestorePlan.make(snapshot, request, from: repository.beginReading())
   }
 
-  /// Everything below a path of the rig's folder.
+  /// Everything below a path of the rig's directory.
   func records(_ path: ByteString) throws -> [ByteString: TreeRecord] {
-    try TreeRecord.all(in: folder, path)
+    try TreeRecord.all(in: directory, path)
   }
 
-  /// Makes a copy of a folder with all its metadata.
+  /// Makes a copy of a directory with all its metadata.
   func copy(_ from: String, to name: String) throws {
-    let outcome = try Program.run("cp", ["-a", from, name], in: folder.url)
+    let outcome = try Program.run("cp", ["-a", from, name], in: directory.url)
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
-  /// Sets the time of a file's or folder's last change, in seconds of 2001.
+  /// Sets the time of a file's or directory's last change, in seconds of 2001.
   func setTime(_ path: ByteString, _ seconds: Int64) throws {
     let parts = path.components
-    let above = parts.dropLast().reduce(folder.path) { $0.appending($1) }
+    let above = parts.dropLast().reduce(directory.path) { $0.appending($1) }
     let time = Timestamp(seconds: 1_000_000_000 + seconds)
-    try Folder.open(path: above).setModified(time, of: parts.last ?? "")
+    try Directory.open(path: above).setModified(time, of: parts.last ?? "")
   }
 }

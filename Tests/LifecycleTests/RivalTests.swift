@@ -8,17 +8,17 @@ import Testing
 
 /// Other programs at work on the same repository, and a clock that is not to be trusted.
 @Suite(.spreadScans) struct RivalTests {
-  let rig: Rig
-  init() throws { rig = try Rig(inMemory: true) }
+  let rig: Fixture
+  init() throws { rig = try Fixture(inMemory: true) }
 
-  /// Backs a folder up that is not the rig's own.
+  /// Backs a directory up that is not the rig's own.
   private func backup(
     _ name: ByteString, keeping cache: ByteString, to repository: Repository
   ) throws -> BackupReport {
-    let device = try Device.find(root: rig.folder.path(name), layout: .folder)
+    let device = try Device.find(root: rig.directory.path(name), layout: .folder)
     let scan = DeviceScan.run(
-      device, policy: try Rig.policy(.folder), options: ScanOptions())
-    let request = BackupRequest(program: "test", workers: 2, cache: rig.folder.path(cache))
+      device, policy: try Fixture.policy(.folder), options: ScanOptions())
+    let request = BackupRequest(program: "test", workers: 2, cache: rig.directory.path(cache))
     return try BackupOperation(BackupPlan.make(scan), to: repository, request).run()
   }
 
@@ -36,8 +36,8 @@ import Testing
     for name in ["tree", "other"] {
       for number in 0..<40 {
         let bytes = [UInt8](repeating: UInt8(number), count: 2000 + number)
-        try rig.folder.write(bytes, at: ByteString("\(name)/same \(number)"))
-        try rig.folder.write("\(name) \(number)", at: ByteString("\(name)/own/\(number)"))
+        try rig.directory.write(bytes, at: ByteString("\(name)/same \(number)"))
+        try rig.directory.write("\(name) \(number)", at: ByteString("\(name)/own/\(number)"))
       }
     }
     let runs: [(ByteString, ByteString)] = [
@@ -65,10 +65,10 @@ import Testing
     for (name, id) in made {
       let plan = try RestorePlan.make(
         rig.repository.snapshot(id), path: ByteString("folders").appending(name),
-        to: rig.folder.path("back"), from: reader)
+        to: rig.directory.path("back"), from: reader)
       #expect(try RestoreOperation(plan, from: reader).run().isComplete)
       #expect(try rig.records("back") == rig.records(name))
-      try rig.folder.folder.removeTree("back")
+      try rig.directory.directory.removeTree("back")
     }
   }
 
@@ -76,9 +76,9 @@ import Testing
   /// snapshot, and the next run uses what is stored.
   @Test(arguments: ["start", "append", "commit packs", "commit index", "commit snapshots"])
   func aLeaseThatIsTakenAway(_ moment: String) throws {
-    try rig.folder.write("one", at: "tree/one")
+    try rig.directory.write("one", at: "tree/one")
     let before = try #require(try rig.backup(keeping: "cache").snapshot)
-    try rig.folder.write("two", at: "tree/two")
+    try rig.directory.write("two", at: "tree/two")
     let storage = WatchedStorage(rig.repository.storage)
     let isTaken = Atomic<Bool>(false)
     storage.state.withLock { state in
@@ -103,9 +103,9 @@ import Testing
   /// Takes all leases away, as prune does with those that seem dead: by a rename, and then removed.
   private func takeLeases() {
     do {
-      let repository = try rig.folder.folder.folder("repo")
+      let repository = try rig.directory.directory.directory("repo")
       for name in try rig.names("repo/leases") {
-        try repository.folder("leases").rename(name, to: "taken", in: repository)
+        try repository.directory("leases").rename(name, to: "taken", in: repository)
         try repository.removeTree("taken")
       }
     } catch {
@@ -122,13 +122,13 @@ import Testing
       #expect(report.isComplete)
       return try #require(report.snapshot)
     }
-    try rig.folder.write("first", at: "tree/a")
-    try rig.folder.write("same", at: "tree/b")
+    try rig.directory.write("first", at: "tree/a")
+    try rig.directory.write("same", at: "tree/b")
     var made = [try backup(at: 7200)]
     // As long as before.
-    try rig.folder.write("other", at: "tree/a")
+    try rig.directory.write("other", at: "tree/a")
     made.append(try backup(at: 3600))
-    try rig.folder.write("third", at: "tree/a")
+    try rig.directory.write("third", at: "tree/a")
     made.append(try backup(at: 3700))
     made.append(try backup(at: 10_000))
     #expect(made[1].snapshot.time < made[0].snapshot.time)
@@ -139,10 +139,10 @@ import Testing
     let reader = try rig.repository.beginReading()
     for (snapshot, text) in zip(made, ["first", "other", "third", "third"]) {
       let plan = try RestorePlan.make(
-        snapshot, path: "folders/tree", to: rig.folder.path("back"), from: reader)
+        snapshot, path: "folders/tree", to: rig.directory.path("back"), from: reader)
       #expect(try RestoreOperation(plan, from: reader).run().isComplete)
       #expect(try rig.text("back/a") == text && rig.text("back/b") == "same")
-      try rig.folder.folder.removeTree("back")
+      try rig.directory.directory.removeTree("back")
     }
   }
 }

@@ -10,22 +10,23 @@ import Testing
 /// The way back after an update.
 @Suite(.spreadScans) struct RollbackTests {
   private static let package = MemoryPackage(
-    extensions: [("\(UpdateRig.app).share", "20")], files: ["new": "new"])
+    extensions: [("\(UpdateFixture.app).share", "20")], files: ["new": "new"])
 
   /// An update and a rollback with nothing between is the identity on every path: bytes, modes and
-  /// times; links to the app's own containers lead there, whose folders have other names. Also where
+  /// times; links to the app's own containers lead there, whose directories have other names. Also where
   /// the update dropped what no snapshot holds: strictly, by a policy, or with an extension.
   @Test func nothingBetweenIsTheIdentity() throws {
     var random = Seeded.fresh("RollbackTests")
     for _ in 0..<2 * UpdatePropertyTests.rounds {
-      let rig = try UpdateRig()
+      let rig = try UpdateFixture()
       try rig.fill(&random)
-      let share = ByteString("phone/Containers/Data/PluginKitPlugin").appending(UpdateRig.plugIn)
+      let share = ByteString("phone/Containers/Data/PluginKitPlugin").appending(
+        UpdateFixture.plugIn)
       try rig.put("picture", share.appending("Library/Caches/a"))
       try rig.put("scratch", share.appending("tmp/deep/b"))
-      try rig.put("upload", rig.data.appending(UpdateRig.old).appending("tmp/deep/c"))
-      let temporary = try Folder.open(path: rig.dataFolder().appending("tmp/deep"))
-      try temporary.createLink("own", to: rig.dataFolder().appending("Documents"))
+      try rig.put("upload", rig.data.appending(UpdateFixture.old).appending("tmp/deep/c"))
+      let temporary = try Directory.open(path: rig.dataDirectory().appending("tmp/deep"))
+      try temporary.createLink("own", to: rig.dataDirectory().appending("Documents"))
       let before = try rig.contents()
       let overlays = Bool.random(using: &random) ? [UpdatePropertyTests.greedy] : []
       let package = Bool.random(using: &random) ? Self.package : MemoryPackage()
@@ -40,7 +41,8 @@ import Testing
       let after = try rig.contents()
       let differences = Set(before.keys).union(after.keys).filter { before[$0] != after[$0] }
       #expect(differences.isEmpty, "\(differences.sorted())")
-      let app = try #require(try rig.device().apps.first { $0.identifier == UpdateRig.identifier })
+      let app = try #require(
+        try rig.device().apps.first { $0.identifier == UpdateFixture.identifier })
       #expect(app.version == "1.0")
       #expect(try #require(report.saved).snapshot.reason == .preRollback)
       #expect(!rig.hasStaging)
@@ -49,7 +51,7 @@ import Testing
 
   /// What was made since the update is named, and nothing is done until it is said what is wanted.
   @Test func whatIsNewerIsAskedFor() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.run(.update, Self.package)
     try rig.write("rewritten", "Documents/thesis.txt")
     try rig.write("new chapter", "Documents/chapter")
@@ -68,13 +70,13 @@ import Testing
   }
 
   @Test(arguments: DataChoice.allCases) func whatIsChosenHolds(_ choice: DataChoice) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.run(.update, Self.package)
     try rig.write("rewritten", "Documents/thesis.txt")
     try rig.write("new chapter", "Documents/chapter")
     try rig.write("cached", "Library/Caches/c")
-    let home = try rig.dataFolder()
-    try Folder.open(path: home.appending("Documents/deep/er")).remove("note")
+    let home = try rig.dataDirectory()
+    try Directory.open(path: home.appending("Documents/deep/er")).remove("note")
     let report = try rig.rollback { $0.data = choice }
     #expect(report.isComplete, "\(report.failed)")
     let found = try rig.contents()
@@ -104,21 +106,23 @@ import Testing
   /// A file of the same size, time and mode whose bytes are others is no unchanged file: what the app or
   /// anybody else did to the times, the bytes of then come back.
   @Test func onlyBytesProveAFileUnchanged() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.write("file of A", "Documents/A/file")
     try rig.write("file of B", "Documents/B/file")
-    let documents = try Folder.open(path: rig.dataFolder().appending("Documents"))
+    let documents = try Directory.open(path: rig.dataDirectory().appending("Documents"))
     let time = Timestamp(seconds: 1_700_000_000)
-    for name: ByteString in ["A", "B"] { try documents.folder(name).setModified(time, of: "file") }
+    for name: ByteString in ["A", "B"] {
+      try documents.directory(name).setModified(time, of: "file")
+    }
     let before = try rig.contents()
     try rig.run(.update, Self.package)
-    let moved = try Folder.open(path: rig.dataFolder().appending("Documents"))
+    let moved = try Directory.open(path: rig.dataDirectory().appending("Documents"))
     let thesis = try moved.status("thesis.txt")
     try moved.remove("thesis.txt")
     try rig.write("A thesis", "Documents/thesis.txt")
     try moved.setModified(thesis.modified, of: "thesis.txt")
     try moved.setPermissions(thesis.permissions, of: "thesis.txt")
-    // Here the files are the same ones, and only the folders have changed names.
+    // Here the files are the same ones, and only the directories have changed names.
     try moved.exchange("A", with: "B", in: moved)
     let paths = ["A/file", "B/file", "thesis.txt"].map {
       ByteString("apps/org.example.one/data/Documents/\($0)")
@@ -128,10 +132,10 @@ import Testing
     #expect(try rig.contents() == before)
   }
 
-  /// What stood still since before the snapshot, with all folders above it, is not read for that.
+  /// What stood still since before the snapshot, with all directories above it, is not read for that.
   @Test func whatStoodStillIsNotRead() throws {
     // Of what lies in memory no time proves that it stood still.
-    let rig = try UpdateRig(inMemory: false)
+    let rig = try UpdateFixture(inMemory: false)
     try rig.run(.update, Self.package)
     // Snapshots of this rig are an hour ahead of the files, and plans for later trust them.
     func opened(after seconds: Int64) throws -> Int {
@@ -152,7 +156,7 @@ import Testing
   /// What a strict update dropped comes back where nothing new stands, and not where the data is to stay;
   /// what was made since stays.
   @Test(arguments: DataChoice.allCases) func whatWasDroppedComesBack(_ choice: DataChoice) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let other: ByteString = "tmp/deep/other"
     try rig.write("other", other)
     try rig.run(.update, Self.package) { $0.isStrict = true }
@@ -173,7 +177,7 @@ import Testing
   }
 
   @Test func withoutAnUpdateThereIsNoWayBack() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     _ = try rig.backup()
     #expect(try rig.rollbackPlan().refusals.map(\.code) == [.noSnapshot])
   }
@@ -182,7 +186,7 @@ import Testing
   @Test(arguments: [
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let old = try rig.contents()
     try rig.run(.update, Self.package)
     try rig.write("rewritten", "Documents/thesis.txt")
@@ -194,7 +198,7 @@ import Testing
     var (call, states) = (0, Set<Bool>())
     while call < 5000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.directory.directory.removeTree("phone")
       try rig.rig.copy("newer", to: "phone")
       let plan = try rig.rollbackPlan {
         ($0.data, $0.savesFirst) = (.before, false)
@@ -219,12 +223,12 @@ import Testing
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   /// What a path is, whatever the UUIDs of the containers.
   struct Content: Equatable {
     let kind: FileKind
     let permissions: UInt16
-    /// Of what is no folder.
+    /// Of what is no directory.
     let modified: Timestamp?
     let text: String?
   }
@@ -234,7 +238,7 @@ extension UpdateRig {
     var found: [ByteString: Content] = [:]
     let containers = try device().containers
     for container in containers {
-      let inner = ByteString(container.absolutePath.bytes.dropFirst(rig.folder.path.count + 1))
+      let inner = ByteString(container.absolutePath.bytes.dropFirst(rig.directory.path.count + 1))
       for (path, record) in try rig.records(inner)
       where path != Self.metadata && !OwnNames.has(path.components.first ?? "") {
         var text = record.target?.description

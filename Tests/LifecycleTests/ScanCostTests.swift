@@ -12,30 +12,30 @@ import Testing
   @Test(arguments: [Layout.coreSimulator, .flatpak, .folder])
   func entriesCostNoAllocation(layout: Layout) throws {
     guard ac_is_counting() != 0 else { return }
-    let folder = try TemporaryFolder("scan-cost", inMemory: true)
+    let directory = try TemporaryDirectory("scan-cost", inMemory: true)
     let (few, many) = (5_000, 10_000)
     let place = Self.place(layout)
     for count in [few, many] {
-      try Self.makeTree(folder.path(ByteString("\(count)")).appending(place), files: count)
+      try Self.makeTree(directory.path(ByteString("\(count)")).appending(place), files: count)
     }
-    let policy = try Rig.policy(layout)
+    let policy = try Fixture.policy(layout)
     let allocations = try [few, many].map {
-      try Self.allocations(ofScanning: folder.path(ByteString("\($0)")), layout, policy)
+      try Self.allocations(ofScanning: directory.path(ByteString("\($0)")), layout, policy)
     }
     // Arrays that grow by doubling are allocated anew a few times more, and a busy machine may cost
     // this thread something; one allocation for each of the further files would be 5,000.
     #expect(allocations[1] < allocations[0] + 500, "\(allocations)")
   }
 
-  /// A mark, or a name that a folder holds, costs something when it is first met, and not for each
+  /// A mark, or a name that a directory holds, costs something when it is first met, and not for each
   /// of the thousand files that bear it.
   @Test func knownMarksCostNoAllocation() throws {
     guard ac_is_counting() != 0 else { return }
     let policy = try Self.policy(
       [
-        "{id: caches, in: [folder], match: '**/Cache/**', class: cache, when: {sibling: Local}}"
+        "{id: caches, in: [directory], match: '**/Cache/**', class: cache, when: {sibling: Local}}"
       ],
-      markers: ["{id: excluded, in: [folder], xattr: user.excluded, then: {backup: never}}"])
+      markers: ["{id: excluded, in: [directory], xattr: user.excluded, then: {backup: never}}"])
     var classifier = Classifier(policy)
     let root = classifier.root(.folder)
     let (name, mark) = (Array("Cache".utf8), MarkSet(marker: 0))
@@ -62,22 +62,22 @@ import Testing
     }
   }
 
-  /// Files in 40 folders, among them what policies look at more closely: a marker file, names that
+  /// Files in 40 directories, among them what policies look at more closely: a marker file, names that
   /// may be a database's, links.
   private static func makeTree(_ path: ByteString, files: Int) throws {
     for number in 0..<40 {
-      let folder = try Folder.make(
+      let directory = try Directory.make(
         path: path.appending(ByteString("Library/Caches/folder \(number)")))
       for file in 0..<(files / 40) {
         switch file % 50 {
-        case 0: _ = try folder.create(ByteString("store-\(file).db-shm"))
-        case 1: _ = try folder.create(ByteString("store-\(file).db"))
-        case 2: try folder.createLink(ByteString("link \(file)"), to: "elsewhere")
-        default: _ = try folder.create(ByteString("a file with a name of some length \(file)"))
+        case 0: _ = try directory.create(ByteString("store-\(file).db-shm"))
+        case 1: _ = try directory.create(ByteString("store-\(file).db"))
+        case 2: try directory.createLink(ByteString("link \(file)"), to: "elsewhere")
+        default: _ = try directory.create(ByteString("a file with a name of some length \(file)"))
         }
       }
       if number % 4 == 0 {
-        let tag = try folder.create("CACHEDIR.TAG")
+        let tag = try directory.create("CACHEDIR.TAG")
         try tag.write(Array("Signature: 8a477f597d28d172789f06886806bc55\n".utf8))
       }
     }
@@ -100,17 +100,19 @@ import Testing
   }
 
   @Test func aPolicyMadeToHaveManyStatesTakesBoundedMemory() throws {
-    let folder = try TemporaryFolder("states", inMemory: true)
-    let root = try Folder.make(path: folder.path("tree"))
+    let directory = try TemporaryDirectory("states", inMemory: true)
+    let root = try Directory.make(path: directory.path("tree"))
     var random = Seeded(20)
     for _ in 0..<150 {
       let names = (0..<8).map { _ in "d\(UInt64.random(in: 0..<10_000, using: &random))" }
-      let deepest = try Folder.make(
+      let deepest = try Directory.make(
         path: root.path.appending(ByteString(names.joined(separator: "/"))))
       for name in names { _ = try deepest.openOrCreate(ByteString("e" + name.dropFirst())) }
     }
     let policy = try Self.policy(
-      (0..<10_000).map { "{id: r\($0), in: [folder], match: '**/d\($0)/**/e\($0)', class: cache}" })
+      (0..<10_000).map {
+        "{id: r\($0), in: [directory], match: '**/d\($0)/**/e\($0)', class: cache}"
+      })
     let device = try Device.find(root: root.path, layout: .folder)
     let wanted = try #require(device.containers.first)
     var scanner = ContainerScanner(policy, at: Host.now(), wanted, ScanOptions())
@@ -133,7 +135,7 @@ import Testing
   ) throws -> CompiledPolicy {
     let lists = [("rules", rules), ("markers", markers)].filter { !$0.1.isEmpty }
     let text =
-      "policy: x\nschema: 1\nlayout: folder\n"
+      "policy: x\nschema: 1\nlayout: directory\n"
       + lists.map { name, list in "\(name):\n" + list.map { "  - \($0)\n" }.joined() }.joined()
     let source = PolicySource(name: "x.yaml", bytes: Array(text.utf8), origin: .builtin)
     return try PolicyLibrary([source]).compile(PolicyRequest(policy: "x", layout: .folder))

@@ -11,7 +11,7 @@ import Testing
 @Suite(.spreadScans) struct ScanShareTests {
   @Test(arguments: [11, 12, 13] as [UInt64])
   func purgePlansAreTheSameForEveryShareAndNumberOfWorkers(seed: UInt64) throws {
-    let rig = try PurgeRig()
+    let rig = try PurgeFixture()
     try fill(rig, seed)
     let now = Host.now()
     let serial = try purgePlan(rig, .usual, at: now)
@@ -26,7 +26,7 @@ import Testing
   @Test func aPurgeDeletesTheSameFromAScanInParts() throws {
     var left: Set<Set<ByteString>> = []
     for variant in [ScanVariant.usual, ScanVariant(share: 1, workers: 5)] {
-      let rig = try PurgeRig()
+      let rig = try PurgeFixture()
       try fill(rig, 17)
       let report = PurgeOperation(try purgePlan(rig, variant, at: Host.now())).run()
       #expect(report.failed.isEmpty && report.changed.isEmpty)
@@ -37,14 +37,14 @@ import Testing
 
   @Test(arguments: [21, 22] as [UInt64])
   func backupsAndRestorePlansAreTheSame(seed: UInt64) throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     try fill(rig, seed)
     let first = try #require(try backup(rig, .usual).snapshot)
     var plans: Set<RestoreTotals> = []
     for variant in ScanVariant.all {
       let again = try backup(rig, variant)
       #expect(again.snapshot?.snapshot.tree == first.snapshot.tree, "\(variant)")
-      #expect(again.snapshot?.snapshot.leftOut == first.snapshot.leftOut, "\(variant)")
+      #expect(again.snapshot?.snapshot.excluded == first.snapshot.excluded, "\(variant)")
       let restore = try restorePlan(rig, first, variant)
       #expect(restore.total(\.leaves).files > 20 && restore.total(\.creates).entries == 0)
       plans.insert(restore.total(\.leaves))
@@ -54,15 +54,15 @@ import Testing
 
   /// A plan for a restore in place of all.
   private func restorePlan(
-    _ rig: Rig, _ stored: StoredSnapshot, _ variant: ScanVariant
+    _ rig: Fixture, _ stored: StoredSnapshot, _ variant: ScanVariant
   ) throws -> DeviceRestorePlan {
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
     return try ScanOptions.$usualShare.withValue(variant.share) {
       try ScanOptions.$usualWorkers.withValue(variant.workers) {
         try DeviceRestorePlan.make(
           stored,
           DeviceRestoreRequest(
-            device, isInPlace: true, policy: Rig.policy(.coreSimulator), time: Host.now()),
+            device, isInPlace: true, policy: Fixture.policy(.coreSimulator), time: Host.now()),
           from: rig.repository.beginReading())
       }
     }
@@ -71,20 +71,20 @@ import Testing
   // MARK: - Devices by chance
 
   private func purgePlan(
-    _ rig: PurgeRig, _ variant: ScanVariant, at now: Timestamp
+    _ rig: PurgeFixture, _ variant: ScanVariant, at now: Timestamp
   ) throws -> PurgePlan {
-    let device = try Device.find(root: rig.folder.path(rig.root), layout: .coreSimulator)
+    let device = try Device.find(root: rig.directory.path(rig.root), layout: .coreSimulator)
     let scan = DeviceScan.run(
-      device, policy: try PurgeRig.policy(), options: variant.applied(to: .forPurge()))
+      device, policy: try PurgeFixture.policy(), options: variant.applied(to: .forPurge()))
     var request = rig.request(.everything, level: .critical, scan)
     request.now = Timestamp(seconds: now.seconds + 40 * 86_400)
     return PurgePlan.make(scan, request)
   }
 
-  private func backup(_ rig: Rig, _ variant: ScanVariant) throws -> BackupReport {
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
+  private func backup(_ rig: Fixture, _ variant: ScanVariant) throws -> BackupReport {
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
     let scan = DeviceScan.run(
-      device, policy: try Rig.policy(.coreSimulator),
+      device, policy: try Fixture.policy(.coreSimulator),
       options: variant.applied(to: ScanOptions()))
     return try BackupOperation(
       BackupPlan.make(scan), to: rig.repository,
@@ -92,7 +92,7 @@ import Testing
     ).run()
   }
 
-  private func fill(_ rig: PurgeRig, _ seed: UInt64) throws {
+  private func fill(_ rig: PurgeFixture, _ seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 0..<2 {
       for number in 0..<60 {
@@ -108,7 +108,7 @@ import Testing
   }
 
   /// Two containers with directories of many widths and depths, some with an exclusion mark.
-  private func fill(_ rig: Rig, _ seed: UInt64) throws {
+  private func fill(_ rig: Fixture, _ seed: UInt64) throws {
     var random = Seeded(seed)
     for app in 1...2 {
       let container = ByteString(
@@ -119,7 +119,7 @@ import Testing
       for number in 0..<30 {
         let above = try #require(directories.randomElement(using: &random))
         let path = above.appending(ByteString("directory \(number)"))
-        let made = try Folder.make(path: rig.folder.path(path))
+        let made = try Directory.make(path: rig.directory.path(path))
         directories.append(path)
         for file in 0..<Int.random(in: 0...7, using: &random) {
           let file = try made.create(ByteString("file \(file)"))

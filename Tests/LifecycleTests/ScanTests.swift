@@ -7,63 +7,63 @@ import TestSupport
 import Testing
 
 @Suite(.spreadScans) struct ScanTests {
-  @Test func aFolderOnTheWayToWhatIsKeptIsBare() throws {
-    let rig = try Rig()
-    try rig.folder.write("a", at: "tree/out/inner/kept.txt")
-    try rig.folder.write("b", at: "tree/out/gone.txt")
-    try rig.folder.write("c", at: "tree/out/other/gone.txt")
+  @Test func aDirectoryOnTheWayToWhatIsKeptIsBare() throws {
+    let rig = try Fixture()
+    try rig.directory.write("a", at: "tree/out/inner/kept.txt")
+    try rig.directory.write("b", at: "tree/out/gone.txt")
+    try rig.directory.write("c", at: "tree/out/other/gone.txt")
     let fates = try rig.scan([.exclude("out"), .include("**/kept.txt")]).fates
     #expect(fates["out"] == .bare)
     #expect(fates["out/inner"] == .bare)
     #expect(fates["out/inner/kept.txt"] == .kept)
-    #expect(fates["out/gone.txt"] == .leftOut)
-    #expect(fates["out/other"] == .leftOut)
-    #expect(fates["out/other/gone.txt"] == .leftOut)
+    #expect(fates["out/gone.txt"] == .excluded)
+    #expect(fates["out/other"] == .excluded)
+    #expect(fates["out/other/gone.txt"] == .excluded)
   }
 
   @Test func whatIsLeftOutIsAddedUpByRule() throws {
-    let rig = try Rig()
-    try rig.folder.write([UInt8](repeating: 1, count: 1000), at: "tree/out/one")
-    try rig.folder.write([UInt8](repeating: 1, count: 500), at: "tree/out/below/two")
-    try rig.folder.write([UInt8](repeating: 1, count: 30), at: "tree/kept")
+    let rig = try Fixture()
+    try rig.directory.write([UInt8](repeating: 1, count: 1000), at: "tree/out/one")
+    try rig.directory.write([UInt8](repeating: 1, count: 500), at: "tree/out/below/two")
+    try rig.directory.write([UInt8](repeating: 1, count: 30), at: "tree/kept")
     let plan = BackupPlan.make(try rig.scan([.exclude("out")]))
     #expect(plan.kept.bytes == 30 && plan.kept.files == 1)
     #expect(plan.left.bytes == 1500 && plan.left.files == 2)
-    #expect(plan.leftOut.map(\.path) == ["folders/tree/out"])
-    #expect(plan.leftOut.map(\.rule) == ["exclude-1"])
-    #expect(plan.leftOut.map(\.bytes) == [1500])
+    #expect(plan.excluded.map(\.path) == ["folders/tree/out"])
+    #expect(plan.excluded.map(\.rule) == ["exclude-1"])
+    #expect(plan.excluded.map(\.bytes) == [1500])
   }
 
-  @Test func ourOwnFoldersAndRepositoriesAreNeverPartOfABackup() throws {
-    let rig = try Rig()
-    try rig.folder.write("x", at: "tree/.sandboxctl/journal/1.json")
-    try rig.folder.write("x", at: "tree/deep/.sandboxctl/mine")
+  @Test func ourOwnDirectoriesAndRepositoriesAreNeverPartOfABackup() throws {
+    let rig = try Fixture()
+    try rig.directory.write("x", at: "tree/.sandboxctl/journal/1.json")
+    try rig.directory.write("x", at: "tree/deep/.sandboxctl/mine")
     _ = try Repository.create(
-      in: try LocalStorage.create(path: rig.folder.path("tree/backups")), program: "test")
-    try rig.folder.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
-    let inUse = try Folder.make(path: rig.folder.path("tree/in use")).status().identity
+      in: try LocalStorage.create(path: rig.directory.path("tree/backups")), program: "test")
+    try rig.directory.write(#"{"format":"something else"}"#, at: "tree/other/repository.json")
+    let inUse = try Directory.make(path: rig.directory.path("tree/in use")).status().identity
     let fates = try rig.scan(options: ScanOptions(excluded: [inUse])).fates
     #expect(fates[".sandboxctl"] == nil)
     #expect(fates["deep/.sandboxctl/mine"] == .kept)
-    #expect(fates["backups"] == .leftOut)
+    #expect(fates["backups"] == .excluded)
     #expect(fates["backups/packs"] == nil)
     #expect(fates["other/repository.json"] == .kept)
-    #expect(fates["in use"] == .leftOut)
+    #expect(fates["in use"] == .excluded)
   }
 
-  @Test func aMarkOnAFolderCoversAllBelowIt() throws {
-    let rig = try Rig()
+  @Test func aMarkOnADirectoryCoversAllBelowIt() throws {
+    let rig = try Fixture()
     let data: ByteString =
       "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001"
-    try rig.folder.write("x", at: data.appending("Documents/marked/below/file"))
-    try rig.folder.write("x", at: data.appending("Documents/kept"))
-    let documents = try Folder.open(path: rig.folder.path(data.appending("Documents")))
+    try rig.directory.write("x", at: data.appending("Documents/marked/below/file"))
+    try rig.directory.write("x", at: data.appending("Documents/kept"))
+    let documents = try Directory.open(path: rig.directory.path(data.appending("Documents")))
     try documents.attributes(of: "marked").set(
       "user.com.apple.metadata:com_apple_backup_excludeItem", to: Array("com.apple.backupd".utf8))
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
-    let scan = DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
-    #expect(scan.fates["Documents/marked"] == .leftOut)
-    #expect(scan.fates["Documents/marked/below/file"] == .leftOut)
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
+    #expect(scan.fates["Documents/marked"] == .excluded)
+    #expect(scan.fates["Documents/marked/below/file"] == .excluded)
     #expect(scan.fates["Documents/kept"] == .kept)
     let container = try #require(scan.containers.first)
     let marked = try #require(container.index(of: "Documents/marked/below/file"))
@@ -74,9 +74,9 @@ import Testing
 
   /// A question about one path reads the directories on the way to it, and no other.
   @Test func aQuestionAboutOnePathReadsOnlyTheWayToIt() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     for path: ByteString in ["a/b/file", "a/b/deep/er", "a/other/x", "z/y", "ab/x"] {
-      try rig.folder.write("x", at: ByteString("tree").appending(path))
+      try rig.directory.write("x", at: ByteString("tree").appending(path))
     }
     var options = ScanOptions()
     options.only = "a/b"
@@ -85,25 +85,25 @@ import Testing
       Set(fates.keys) == ["", "a", "a/b", "a/b/file", "a/b/deep", "a/other", "z", "ab"])
   }
 
-  @Test func aFolderOfThousandsIsSeenWhole() throws {
-    let rig = try Rig()
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+  @Test func aDirectoryOfThousandsIsSeenWhole() throws {
+    let rig = try Fixture()
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     for number in 0..<5000 { _ = try tree.create(ByteString("file \(number)")) }
     let scan = try rig.scan()
     #expect(scan.fates.count == 5001)
     #expect(Set(scan.fates.values) == [.kept])
   }
 
-  @Test func whatLiesBesideAFolderDecides() throws {
-    let rig = try Rig()
+  @Test func whatLiesBesideADirectoryDecides() throws {
+    let rig = try Fixture()
     let data: ByteString = "tree/.var/app/org.example.App"
     for path: ByteString in [
       "config/App/Local State", "config/App/Cache/a", "config/App/Deep/Cache/b",
       "config/Other/Cache/c",
-    ] { try rig.folder.write("x", at: data.appending(path)) }
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .flatpak)
-    let scan = DeviceScan.run(device, policy: try Rig.policy(.flatpak)) { $0.kind == .data }
-    #expect(scan.fates["config/App/Cache/a"] == .leftOut)
+    ] { try rig.directory.write("x", at: data.appending(path)) }
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .flatpak)
+    let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak)) { $0.kind == .data }
+    #expect(scan.fates["config/App/Cache/a"] == .excluded)
     #expect(scan.fates["config/App/Deep/Cache/b"] == .kept)
     #expect(scan.fates["config/Other/Cache/c"] == .kept)
     let container = try #require(scan.containers.first)
@@ -113,20 +113,20 @@ import Testing
   }
 
   @Test func aDatabasesFilesAreToldByWhatIsBesideThem() throws {
-    let rig = try Rig()
+    let rig = try Fixture()
     let data: ByteString =
       "tree/Containers/Data/Application/0A0A0A0A-0000-4000-8000-000000000001/Documents"
     let magic = Array("SQLite format 3\0".utf8)
     for name: ByteString in ["a.db-shm", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
-      try rig.folder.write("x", at: data.appending(name))
+      try rig.directory.write("x", at: data.appending(name))
     }
-    try rig.folder.write("anything", at: data.appending("a.db"))
-    try rig.folder.write(magic + [0, 0], at: data.appending("alone-shm"))
-    let documents = try Folder.open(path: rig.folder.path(data))
+    try rig.directory.write("anything", at: data.appending("a.db"))
+    try rig.directory.write(magic + [0, 0], at: data.appending("alone-shm"))
+    let documents = try Directory.open(path: rig.directory.path(data))
     try documents.createLink("link", to: "a.db")
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .coreSimulator)
-    let scan = DeviceScan.run(device, policy: try Rig.policy(.coreSimulator))
-    #expect(scan.fates["Documents/a.db-shm"] == .leftOut)
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .coreSimulator)
+    let scan = DeviceScan.run(device, policy: try Fixture.policy(.coreSimulator))
+    #expect(scan.fates["Documents/a.db-shm"] == .excluded)
     for kept: ByteString in ["a.db", "a.db-wal", "report-shm", "d-shm/x", "link-shm"] {
       #expect(scan.fates[ByteString("Documents").appending(kept)] == .kept, "\(kept)")
     }

@@ -7,19 +7,19 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A snap's data and its refreshes, as snapd does them: `cp -a` to a new folder, and `current` made
+/// A snap's data and its refreshes, as snapd does them: `cp -a` to a new directory, and `current` made
 /// anew when the snap is run.
-struct SnapRig {
-  let rig: Rig
+struct SnapFixture {
+  let rig: Fixture
   static let snap: ByteString = "home/you/snap/editor"
   /// Long ago, so that no file is young whatever the machine's speed.
   static let modified = Timestamp(seconds: 1_700_000_000, nanoseconds: 123_456_789)
 
   /// Makes revision 41 with some files, all last changed long ago.
   init() throws {
-    rig = try Rig()
+    rig = try Fixture()
     for name in Self.files { try write("content of \(name)", name, revision: "41") }
-    try rig.folder.write("shared", at: Self.snap.appending("common/profile"))
+    try rig.directory.write("shared", at: Self.snap.appending("common/profile"))
     try link("41")
   }
 
@@ -32,14 +32,14 @@ struct SnapRig {
   /// Writes a file, last changed long ago by what it says.
   func write(_ text: String, _ name: String, revision: String) throws {
     let path = Self.path(name, revision)
-    try rig.folder.write(text, at: path)
-    try rig.folder.folder.setModified(Self.modified, of: path)
+    try rig.directory.write(text, at: path)
+    try rig.directory.directory.setModified(Self.modified, of: path)
   }
 
   func shell(_ script: String) throws {
     let outcome = try Program.run(
       "/bin/bash", ["-euc", script],
-      in: rig.folder.url.appendingPathComponent(Self.snap.description))
+      in: rig.directory.url.appendingPathComponent(Self.snap.description))
     guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
   }
 
@@ -59,8 +59,8 @@ struct SnapRig {
   /// Waits until what happens next has a later time than all before.
   func tick() throws {
     func now() throws -> Timestamp {
-      try rig.folder.write("x", at: "clock")
-      return try rig.folder.folder.status("clock").changed
+      try rig.directory.write("x", at: "clock")
+      return try rig.directory.directory.status("clock").changed
     }
     let start = try now()
     while try now() == start {}
@@ -73,8 +73,8 @@ struct SnapRig {
 
   func plan(_ patterns: [CommandLinePattern] = []) throws -> BackupPlan {
     let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
-    let device = try finder.find(rig.folder.path("home/you/snap"))
-    return BackupPlan.make(DeviceScan.run(device, policy: try Rig.policy(.snap, patterns)))
+    let device = try finder.find(rig.directory.path("home/you/snap"))
+    return BackupPlan.make(DeviceScan.run(device, policy: try Fixture.policy(.snap, patterns)))
   }
 
   /// Backs up an hour from now; gives which files were opened.
@@ -83,7 +83,7 @@ struct SnapRig {
   ) throws -> (report: BackupReport, opened: Int) {
     let counters = ProgressCounters()
     let request = BackupRequest(
-      program: "test", workers: 2, cache: rig.folder.path("cache"),
+      program: "test", workers: 2, cache: rig.directory.path("cache"),
       now: { Timestamp(seconds: Host.now().seconds + 3600) }, counters: counters)
     let report = try BackupOperation(
       try plan(patterns), to: repository ?? rig.repository, request
@@ -92,11 +92,11 @@ struct SnapRig {
     return (report, counters.progress.opened)
   }
 
-  /// Restores the revision, and compares it with that folder, times and modes too.
+  /// Restores the revision, and compares it with that directory, times and modes too.
   func expectRestored(_ report: BackupReport, _ revision: String, to name: ByteString) throws {
     _ = try rig.restore(report, "apps/editor/revision", to: name)
-    let real = "\(rig.folder.string)/\(Self.snap)/\(revision)"
-    let back = "\(rig.folder.string)/\(name)"
+    let real = "\(rig.directory.string)/\(Self.snap)/\(revision)"
+    let back = "\(rig.directory.string)/\(name)"
     for list in ["find . -printf '%p %y %s %T@ %m %U %G\\n' | sort", "getfattr -Rd -m - . | sort"] {
       let lists = try [real, back].map {
         try Program.run("/bin/bash", ["-c", list], in: URL(fileURLWithPath: $0)).output
@@ -109,18 +109,19 @@ struct SnapRig {
 
   /// Whether files have a time of birth where the tests are.
   static let hasBirths: Bool = {
-    guard let folder = try? TemporaryFolder("births"), (try? folder.write("x", at: "x")) != nil
+    guard let directory = try? TemporaryDirectory("births"),
+      (try? directory.write("x", at: "x")) != nil
     else { return false }
-    return (try? folder.folder.status("x"))?.born != nil
+    return (try? directory.directory.status("x"))?.born != nil
   }()
 }
 
 /// A refresh reads no unchanged file again, and nothing that changed is taken for old
 /// (docs/decisions/0007-copied-revisions.md).
-@Suite(.enabled(if: SnapRig.hasBirths, "the file system tells no times of birth"))
+@Suite(.enabled(if: SnapFixture.hasBirths, "the file system tells no times of birth"))
 struct SnapRefreshTests {
-  let snap: SnapRig
-  init() throws { snap = try SnapRig() }
+  let snap: SnapFixture
+  init() throws { snap = try SnapFixture() }
 
   @Test func aRefreshReadsNothingAgain() throws {
     #expect(try snap.backup().opened == 5)
@@ -133,10 +134,10 @@ struct SnapRefreshTests {
     let snapshot = try #require(report.snapshot?.snapshot)
     let revision = snapshot.device.containers.first { $0.path == "apps/editor/revision" }
     #expect(revision?.revision == "42")
-    #expect(revision?.realPath == snap.rig.folder.path("home/you/snap/editor/42"))
+    #expect(revision?.realPath == snap.rig.directory.path("home/you/snap/editor/42"))
     #expect(
-      snapshot.leftOut.map(\.path) == ["apps/editor/old-revisions/41"]
-        && snapshot.leftOut.first?.rule == "old-revision")
+      snapshot.excluded.map(\.path) == ["apps/editor/old-revisions/41"]
+        && snapshot.excluded.first?.rule == "old-revision")
     // The next run knows the new files by the ordinary rule, and so does one after another refresh.
     try snap.shell("rm -r 41")
     #expect(try snap.backup().opened == 0)
@@ -147,8 +148,8 @@ struct SnapRefreshTests {
   @Test func whatTheAppChangesAfterwardsIsRead() throws {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
-    try snap.rig.folder.write("CONTENT of a", at: SnapRig.path("a", "42"))
-    try snap.rig.folder.write("new", at: SnapRig.path("sub/new", "42"))
+    try snap.rig.directory.write("CONTENT of a", at: SnapFixture.path("a", "42"))
+    try snap.rig.directory.write("new", at: SnapFixture.path("sub/new", "42"))
     try snap.shell("rm 42/sub/deep/c")
     let (report, opened) = try snap.backup()
     #expect(opened == 2)
@@ -250,7 +251,7 @@ struct SnapRefreshTests {
     _ = try snap.backup()
     try snap.refresh("41", to: "42")
     try snap.shell("rm ../../../../repo/packs/*/*")
-    let repository = try Repository.open(try LocalStorage(path: snap.rig.folder.path("repo")))
+    let repository = try Repository.open(try LocalStorage(path: snap.rig.directory.path("repo")))
     let (report, opened) = try snap.backup(to: repository)
     #expect(opened == 5)
     #expect(report.files == 5)

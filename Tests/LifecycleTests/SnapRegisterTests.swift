@@ -8,30 +8,30 @@ import Testing
 @Suite(.spreadScans) struct SnapRegisterTests {
   private static let user = "/user.slice/user-1000.slice/user@1000.service/app.slice/"
 
-  private let snap: SnapRig
+  private let snap: SnapFixture
 
-  init() throws { snap = try SnapRig() }
+  init() throws { snap = try SnapFixture() }
 
   /// Makes a process that has nothing open, and gives those of which it is said that they run.
   private func running(
     _ groups: [Int: String], user: UInt32 = Host.userID
   ) throws -> [RunningProcess] {
     for (number, group) in groups {
-      try snap.rig.folder.write(group, at: ByteString("proc/\(number)/cgroup"))
-      try snap.rig.folder.write("program\n", at: ByteString("proc/\(number)/comm"))
-      try snap.rig.folder.write(
+      try snap.rig.directory.write(group, at: ByteString("proc/\(number)/cgroup"))
+      try snap.rig.directory.write("program\n", at: ByteString("proc/\(number)/comm"))
+      try snap.rig.directory.write(
         "Name:\tprogram\nPPid:\t1\nUid:\t\(user)\t0\t0\t0\n",
         at: ByteString("proc/\(number)/status"))
-      _ = try Folder.make(path: snap.rig.folder.path(ByteString("proc/\(number)/fd")))
-      try snap.rig.folder.write("", at: ByteString("proc/\(number)/maps"))
+      _ = try Directory.make(path: snap.rig.directory.path(ByteString("proc/\(number)/fd")))
+      try snap.rig.directory.write("", at: ByteString("proc/\(number)/maps"))
     }
-    let app = UpdateRig.id("editor")
+    let app = UpdateFixture.id("editor")
     let request = AppChangeRequest(.uninstall, of: app, package: nil)
     let device = try DeviceFinder(machineID: "m", systemFlatpak: nil).find(
-      snap.rig.folder.path("home/you/snap"))
+      snap.rig.directory.path("home/you/snap"))
     let plan = AppChangePlan.make(
-      DeviceScan.run(device, policy: try Rig.policy(.snap, [])), request)
-    return plan.runningProcesses(in: snap.rig.folder.path("proc"))
+      DeviceScan.run(device, policy: try Fixture.policy(.snap, [])), request)
+    return plan.runningProcesses(in: snap.rig.directory.path("proc"))
       .sorted { $0.process < $1.process }
   }
 

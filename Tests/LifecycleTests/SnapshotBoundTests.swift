@@ -11,7 +11,7 @@ import Testing
   private static let package = MemoryPackage(files: ["Example": "new program"])
 
   /// What a backup's own check counted: the files that it has to read, and their bytes.
-  private func saved(_ rig: UpdateRig) throws -> (files: Int, bytes: UInt64) {
+  private func saved(_ rig: UpdateFixture) throws -> (files: Int, bytes: UInt64) {
     let request = rig.request
     var source = Self.package
     let plan = try rig.plan(.update, Self.package) { $0.allowsDowngrade = true }
@@ -21,9 +21,9 @@ import Testing
   }
 
   @Test func itIsWhatAFirstSnapshotStores() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.write(String(repeating: "film ", count: 10_000), "Documents/film")
-    let documents = try Folder.open(path: rig.dataFolder().appending("Documents"))
+    let documents = try Directory.open(path: rig.dataDirectory().appending("Documents"))
     try documents.createHardLink("twin", to: "film", in: documents)
     let first = try #require(try rig.plan(.update, Self.package).snapshotBound)
     let counted = try saved(rig)
@@ -37,19 +37,19 @@ import Testing
   }
 
   @Test func holesTakeNoRoom() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let before = try #require(try rig.plan(.update, Self.package).snapshotBound)
-    let documents = try Folder.open(path: rig.dataFolder().appending("Documents"))
+    let documents = try Directory.open(path: rig.dataDirectory().appending("Documents"))
     try documents.create("sparse").truncate(to: 1 << 30)
     let after = try #require(try rig.plan(.update, Self.package).snapshotBound)
     #expect(after.files == before.files + 1 && after.bytes == before.bytes)
   }
 
   @Test func whereNoneIsMadeNothingIsSaid() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     #expect(try rig.plan(.update, Self.package) { $0.savesFirst = false }.snapshotBound == nil)
     #expect(try rig.plan(.offload, nil).snapshotBound != nil)
-    let empty = try UpdateRig(isInstalled: false)
+    let empty = try UpdateFixture(isInstalled: false)
     #expect(try empty.plan(.install, Self.package).snapshotBound == nil)
   }
 }

@@ -7,8 +7,8 @@ import Testing
 
 /// What backups make of the state: nothing is read twice, and nothing old is taken for new.
 @Suite(.spreadScans) struct StateBackupTests {
-  let rig: Rig
-  init() throws { rig = try Rig(inMemory: true) }
+  let rig: Fixture
+  init() throws { rig = try Fixture(inMemory: true) }
 
   /// Backs up with a state, an hour from now, so that all files have stood still.
   private func backup(
@@ -27,7 +27,7 @@ import Testing
 
   /// Opened anew: another repository may have come to its place.
   private func repository() throws -> Repository {
-    try Repository.open(try LocalStorage(path: rig.folder.path("repo")))
+    try Repository.open(try LocalStorage(path: rig.directory.path("repo")))
   }
 
   /// Backs up until a file was read; nothing of it is in a snapshot then.
@@ -40,7 +40,7 @@ import Testing
 
   private func write(_ text: String) throws {
     for name: ByteString in ["a", "sub/b", "sub/c", "zub/d"] {
-      try rig.folder.write(text + name.description, at: ByteString("tree").appending(name))
+      try rig.directory.write(text + name.description, at: ByteString("tree").appending(name))
     }
   }
 
@@ -49,8 +49,8 @@ import Testing
     #expect(try backup().opened == 4)
     #expect(try backup().opened == 0)
     // As long as before, so that only times tell.
-    try rig.folder.write("new a", at: "tree/a")
-    try rig.folder.write("new d", at: "tree/zub/d")
+    try rig.directory.write("new a", at: "tree/a")
+    try rig.directory.write("new d", at: "tree/zub/d")
     try interrupt()
     let (report, opened) = try backup()
     #expect(opened == 1)
@@ -71,10 +71,10 @@ import Testing
   @Test func aPackRemovedByHandCostsReadings() throws {
     try write("old ")
     _ = try backup()
-    let packs = try Folder.open(path: rig.folder.path("repo/packs"))
+    let packs = try Directory.open(path: rig.directory.path("repo/packs"))
     for name in try packs.names() {
-      let folder = try packs.folder(name)
-      for pack in try folder.names() { try folder.remove(pack) }
+      let directory = try packs.directory(name)
+      for pack in try directory.names() { try directory.remove(pack) }
     }
     try expectWhole(try backup(), opened: 4)
   }
@@ -91,7 +91,7 @@ import Testing
   @Test func anIndexRemovedByHandCostsReadings() throws {
     try write("old ")
     _ = try backup()
-    let indexes = try Folder.open(path: rig.folder.path("repo/index"))
+    let indexes = try Directory.open(path: rig.directory.path("repo/index"))
     for name in try indexes.names() { try indexes.remove(name) }
     try expectWhole(try backup(), opened: 4)
   }
@@ -99,7 +99,7 @@ import Testing
   @Test func lostBlobsAreStoredThoughNothingChanged() throws {
     try write("old ")
     _ = try backup()
-    let indexes = try Folder.open(path: rig.folder.path("repo/index"))
+    let indexes = try Directory.open(path: rig.directory.path("repo/index"))
     for name in try indexes.names() { try indexes.remove(name) }
     let done = try backup(skippingUnchanged: true)
     #expect(!done.report.isUnchanged)
@@ -110,7 +110,7 @@ import Testing
   @Test func aSnapshotRemovedByHandCostsLookups() throws {
     try write("old ")
     _ = try backup()
-    let snapshots = try Folder.open(path: rig.folder.path("repo/snapshots"))
+    let snapshots = try Directory.open(path: rig.directory.path("repo/snapshots"))
     for name in try snapshots.names() { try snapshots.remove(name) }
     let (report, opened) = try backup()
     #expect(opened == 0)
@@ -121,11 +121,11 @@ import Testing
   @Test func aRepositoryReplacedByAnOlderCopyGetsWhatItLacks() throws {
     try write("old ")
     _ = try backup()
-    _ = try Program.run("cp", ["-a", "repo", "copy"], in: rig.folder.url)
+    _ = try Program.run("cp", ["-a", "repo", "copy"], in: rig.directory.url)
     try write("newer ")
     _ = try backup()
     let older = try Program.run(
-      "/bin/bash", ["-ec", "rm -r repo/* && cp -a copy/. repo"], in: rig.folder.url)
+      "/bin/bash", ["-ec", "rm -r repo/* && cp -a copy/. repo"], in: rig.directory.url)
     #expect(older.code == 0, "\(older.errors)")
     let (report, opened) = try backup()
     #expect(opened == 4)
@@ -137,21 +137,22 @@ import Testing
   @Test func aDamagedStateCostsReadings() throws {
     try write("old ")
     _ = try backup()
-    let folder = rig.folder.path("cache/sandboxctl").appending(ByteString(rig.repository.id.hex))
+    let directory = rig.directory.path("cache/sandboxctl").appending(
+      ByteString(rig.repository.id.hex))
     let name = try #require(
-      try Folder.open(path: folder).names().first { "\($0)".hasSuffix(".state") })
+      try Directory.open(path: directory).names().first { "\($0)".hasSuffix(".state") })
     let path = ByteString("cache/sandboxctl/\(rig.repository.id.hex)").appending(name)
-    let bytes = try rig.folder.read(path)
+    let bytes = try rig.directory.read(path)
     var random = Seeded.fresh()
     for _ in 0..<60 {
       var damaged = bytes
       damaged[Int.random(in: 0..<bytes.count, using: &random)] ^= 1 << UInt8.random(in: 0..<8)
-      try rig.folder.write(damaged, at: path)
+      try rig.directory.write(damaged, at: path)
       let (report, _) = try backup()
       _ = try rig.restore(report)
       #expect(try rig.text("back/sub/c") == "old sub/c")
       #expect(try rig.text("back/a") == "old a")
-      try rig.folder.folder.removeTree("back")
+      try rig.directory.directory.removeTree("back")
     }
   }
 }

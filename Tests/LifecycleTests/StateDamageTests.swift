@@ -7,10 +7,10 @@ import Testing
 
 /// Whatever a state file holds, entries are as some run wrote them or they are not there.
 @Suite(.spreadScans) struct StateDamageTests {
-  let rig: StateRig
-  init() throws { rig = try StateRig() }
+  let rig: StateFixture
+  init() throws { rig = try StateFixture() }
 
-  private let root = FolderKey(container: "folders/tree")
+  private let root = DirectoryKey(container: "folders/tree")
 
   /// Opens what is there and looks at all that `writeSmall` wrote; gives how much of it is known.
   @discardableResult private func look() throws -> Int {
@@ -19,22 +19,22 @@ import Testing
       #expect(state.containers.isEmpty)
       return 0
     }
-    #expect(container.snapshot == StateRig.snapshot)
+    #expect(container.snapshot == StateFixture.snapshot)
     var count = 1
-    var folder = state.folder(container.entry, key: root)
-    if let tree = folder.tree { #expect(tree == StateRig.tree(1)) }
-    for number: UInt64 in [0, 2, 4] { count += check(&folder, number) }
-    if let sub = folder.find("sub", StateRig.status(0, .directory)) {
-      var inner = state.folder(sub, key: root.folder("sub"))
+    var directory = state.directory(container.entry, key: root)
+    if let tree = directory.tree { #expect(tree == StateFixture.tree(1)) }
+    for number: UInt64 in [0, 2, 4] { count += check(&directory, number) }
+    if let sub = directory.find("sub", StateFixture.status(0, .directory)) {
+      var inner = state.directory(sub, key: root.directory("sub"))
       for number: UInt64 in [10, 11, 12] { count += check(&inner, number) }
     }
     return count
   }
 
-  private func check(_ folder: inout KnownFolder, _ number: UInt64) -> Int {
-    let status = StateRig.status(number)
-    guard let known = folder.find(StateRig.name(number), status) else { return 0 }
-    #expect(known.entry == StateRig.entry(number), "\(number)")
+  private func check(_ directory: inout KnownDirectory, _ number: UInt64) -> Int {
+    let status = StateFixture.status(number)
+    guard let known = directory.find(StateFixture.name(number), status) else { return 0 }
+    #expect(known.entry == StateFixture.entry(number), "\(number)")
     #expect(ChangeRules.isUnchanged(known, status))
     return 1
   }
@@ -89,7 +89,7 @@ import Testing
     try rig.writeSmall()
     let whole = try rig.bytes()
     let records = Array(whole[8192...])
-    // The first record is the inner folder's.
+    // The first record is the inner directory's.
     #expect(StateExamination.examine(whole, as: rig.key) == 8)
     #expect(StateExamination.examineRecord(Array(whole[..<512])) == 1)
     var found = 0
@@ -114,11 +114,11 @@ import Testing
 
   /// An entry of a made-up file: 48 bytes, the name, and the tree's entry.
   private static let entrySize: Int = {
-    let encoded = (try? StateRig.entry(10).encoded().count) ?? 0
-    return 48 + StateRig.name(10).count + encoded
+    let encoded = (try? StateFixture.entry(10).encoded().count) ?? 0
+    return 48 + StateFixture.name(10).count + encoded
   }()
 
-  @Test func aDamagedFolderIsForgottenAndRecordedAnew() throws {
+  @Test func aDamagedDirectoryIsForgottenAndRecordedAnew() throws {
     try rig.writeSmall()
     var bytes = try rig.bytes()
     bytes[8192 + 100] ^= 1
@@ -126,18 +126,19 @@ import Testing
     #expect(try look() == 4)
     do {
       let state = try rig.open()
-      var folder = state.folder(state.containers[0].entry, key: root)
+      var directory = state.directory(state.containers[0].entry, key: root)
       var record = state.makeRecord()
       for number: UInt64 in [0, 2, 4] {
-        record.keep(try folder.known(number))
+        record.keep(try directory.known(number))
       }
-      let sub = try folder.knownFolder("sub")
-      let inner = state.folder(sub, key: root.folder("sub"))
+      let sub = try directory.knownDirectory("sub")
+      let inner = state.directory(sub, key: root.directory("sub"))
       #expect(inner.tree == nil && inner.place == nil && inner.count == 0)
-      record.keep(sub, folder: try StateRig.record(state, [10, 11, 12], tree: 0))
-      let place = state.write(record, tree: StateRig.tree(1))
+      record.keep(sub, directory: try StateFixture.record(state, [10, 11, 12], tree: 0))
+      let place = state.write(record, tree: StateFixture.tree(1))
       try state.finish(
-        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+        [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
+        packs: [])
     }
     #expect(try look() == Self.all)
   }
@@ -146,9 +147,9 @@ import Testing
     try rig.writeSmall()
     do {
       let state = try rig.open()
-      let folder = state.folder(state.containers[0].entry, key: root)
+      let directory = state.directory(state.containers[0].entry, key: root)
       try state.finish(
-        [try StateRig.container("folders/tree", folder.place)], snapshot: Blake2b.hash([50]),
+        [try StateFixture.container("folders/tree", directory.place)], snapshot: Blake2b.hash([50]),
         packs: [])
     }
     var bytes = try rig.bytes()
@@ -161,28 +162,28 @@ import Testing
   @Test func whatIsNotOursIsNotUsed() throws {
     try rig.writeSmall()
     let name = ByteString(rig.key.source.hex + ".state")
-    let folder = try Folder.open(path: rig.folder.path(rig.above))
+    let directory = try Directory.open(path: rig.directory.path(rig.above))
     func expectRefused(_ reason: String) throws {
       let state = try rig.open()
       #expect(state.containers.isEmpty)
       #expect(state.remarks.count == 1 && state.remarks[0].contains(reason), "\(state.remarks)")
     }
-    try folder.setPermissions(0o620, of: name)
+    try directory.setPermissions(0o620, of: name)
     try expectRefused("other users may write to it")
-    try folder.setPermissions(0o602, of: name)
+    try directory.setPermissions(0o602, of: name)
     try expectRefused("other users may write to it")
-    try folder.setPermissions(0o644, of: name)
+    try directory.setPermissions(0o644, of: name)
     #expect(try look() == Self.all)
     if Host.userID == 0 {
-      try folder.setOwner(user: 65534, group: 0, of: name)
+      try directory.setOwner(user: 65534, group: 0, of: name)
       try expectRefused("another user's")
-      try folder.setOwner(user: 0, group: 0, of: name)
+      try directory.setOwner(user: 0, group: 0, of: name)
     }
-    try folder.rename(name, to: "elsewhere", in: folder)
-    try folder.createLink(name, to: "elsewhere")
+    try directory.rename(name, to: "elsewhere", in: directory)
+    try directory.createLink(name, to: "elsewhere")
     try expectRefused("no file")
-    try folder.remove(name)
-    try folder.createSpecial(name, kind: .fifo, permissions: 0o600)
+    try directory.remove(name)
+    try directory.createSpecial(name, kind: .fifo, permissions: 0o600)
     try expectRefused("no file")
     // What is refused is replaced by the next run that finishes.
     try rig.replaceRefused()
@@ -194,7 +195,7 @@ import Testing
     let bytes = try rig.bytes()
     let other = StateKey(repository: rig.key.repository, source: Blake2b.hash([5]))
     _ = try rig.open(key: other)
-    try rig.folder.write(
+    try rig.directory.write(
       bytes, at: ByteString("sandboxctl/\(other.repository.hex)/\(other.source.hex).state"))
     let state = try rig.open(key: other)
     #expect(state.containers.isEmpty)
@@ -213,14 +214,16 @@ import Testing
       do {
         try Faults.inject(plan) {
           let state = try rig.open()
-          let place = try StateRig.record(state, 0..<200)
+          let place = try StateFixture.record(state, 0..<200)
           var notes = state.makeNotes(root)
           notes.add(
-            "a", StateRig.status(1), isSettled: true, encoded: try StateRig.entry(1).encoded())
+            "a", StateFixture.status(1), isStable: true,
+            encoded: try StateFixture.entry(1).encoded())
           notes.flush()
           try? state.checkpoint()
           try state.finish(
-            [try StateRig.container("folders/tree", place)], snapshot: Blake2b.hash([50]), packs: []
+            [try StateFixture.container("folders/tree", place)], snapshot: Blake2b.hash([50]),
+            packs: []
           )
         }
       } catch let error as LifecycleError {
@@ -229,19 +232,19 @@ import Testing
       fired = plan.hasFired
       let state = try rig.open()
       let snapshot = state.container("folders/tree")?.snapshot
-      #expect(snapshot == StateRig.snapshot || snapshot == Blake2b.hash([50]), "call \(call)")
+      #expect(snapshot == StateFixture.snapshot || snapshot == Blake2b.hash([50]), "call \(call)")
       #expect(fired || snapshot == Blake2b.hash([50]))
     }
     #expect(call > 15, "\(call)")
   }
 }
 
-extension StateRig {
+extension StateFixture {
   /// Writes the small state over whatever is there and is not used.
   fileprivate func replaceRefused() throws {
     let state = try open()
     let inner = try Self.record(state, [10, 11, 12], tree: 0)
-    let outer = try Self.record(state, [0, 2, 4], folders: [("sub", inner)])
+    let outer = try Self.record(state, [0, 2, 4], directories: [("sub", inner)])
     try state.finish(
       [try Self.container("folders/tree", outer)], snapshot: Self.snapshot, packs: [])
   }

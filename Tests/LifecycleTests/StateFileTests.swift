@@ -9,10 +9,10 @@ import Testing
 @testable import Lifecycle
 
 @Suite(.spreadScans) struct StateFileTests {
-  let rig: StateRig
-  init() throws { rig = try StateRig() }
+  let rig: StateFixture
+  init() throws { rig = try StateFixture() }
 
-  private let root = FolderKey(container: "folders/tree")
+  private let root = DirectoryKey(container: "folders/tree")
 
   @Test func theNextRunKnowsWhatThisOneRecorded() throws {
     let first = try rig.open()
@@ -23,30 +23,30 @@ import Testing
     try rig.writeSmall()
     let state = try rig.open()
     let container = try #require(state.container("folders/tree"))
-    #expect(container.snapshot == StateRig.snapshot)
+    #expect(container.snapshot == StateFixture.snapshot)
     #expect(container.entry.entry?.name == "root")
-    var folder = state.folder(container.entry, key: root)
-    #expect(folder.tree == StateRig.tree(1) && folder.count == 4)
+    var directory = state.directory(container.entry, key: root)
+    #expect(directory.tree == StateFixture.tree(1) && directory.count == 4)
     for number: UInt64 in [0, 1, 2, 3, 4, 5] {
-      let known = folder.find(StateRig.name(number), StateRig.status(number))
+      let known = directory.find(StateFixture.name(number), StateFixture.status(number))
       #expect((known != nil) == (number % 2 == 0 && number < 5), "\(number)")
       guard let known else { continue }
       expectSame(known, number)
     }
-    let sub = try folder.knownFolder("sub")
-    #expect(sub.kind == .directory && sub.folder != nil)
-    var inner = state.folder(sub, key: root.folder("sub"))
-    #expect(inner.tree == StateRig.tree(0) && inner.count == 3)
+    let sub = try directory.knownDirectory("sub")
+    #expect(sub.kind == .directory && sub.directory != nil)
+    var inner = state.directory(sub, key: root.directory("sub"))
+    #expect(inner.tree == StateFixture.tree(0) && inner.count == 3)
     expectSame(try inner.known(11), 11)
   }
 
   private func expectSame(_ known: KnownEntry, _ number: UInt64) {
-    let status = StateRig.status(number)
-    #expect(known.name == StateRig.name(number) && known.kind == .file)
+    let status = StateFixture.status(number)
+    #expect(known.name == StateFixture.name(number) && known.kind == .file)
     #expect(known.inode == status.identity.inode && known.size == status.size)
     #expect(known.modified == status.modified && known.changed == status.changed)
-    #expect(known.isStored && !known.isOfInterruptedRun && known.isSettled)
-    #expect(known.entry == StateRig.entry(number))
+    #expect(known.isStored && !known.isOfInterruptedRun && known.isStable)
+    #expect(known.entry == StateFixture.entry(number))
     #expect(ChangeRules.isUnchanged(known, status))
   }
 
@@ -55,66 +55,69 @@ import Testing
     let before = try rig.bytes()
     do {
       let state = try rig.open()
-      _ = try StateRig.record(state, 0..<50_000)
+      _ = try StateFixture.record(state, 0..<50_000)
     }
     #expect(try rig.bytes().prefix(before.count) == before[...])
     let state = try rig.open()
-    #expect(state.container("folders/tree")?.snapshot == StateRig.snapshot)
-    var folder = state.folder(state.containers[0].entry, key: root)
-    _ = try folder.known(0)
+    #expect(state.container("folders/tree")?.snapshot == StateFixture.snapshot)
+    var directory = state.directory(state.containers[0].entry, key: root)
+    _ = try directory.known(0)
   }
 
-  @Test func anUnchangedFolderCostsItsPlaceOnly() throws {
+  @Test func anUnchangedDirectoryCostsItsPlaceOnly() throws {
     do {
       let state = try rig.open()
-      let place = try StateRig.record(state, 0..<3000)
+      let place = try StateFixture.record(state, 0..<3000)
       try state.finish(
-        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+        [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
+        packs: [])
     }
     let size = try rig.bytes().count
     for run: UInt8 in 1...3 {
       let state = try rig.open()
       let entry = state.containers[0].entry
-      let folder = state.folder(entry, key: root)
-      #expect(folder.place != nil && folder.count == 3000)
+      let directory = state.directory(entry, key: root)
+      #expect(directory.place != nil && directory.count == 3000)
       try state.finish(
-        [try StateRig.container("folders/tree", folder.place)], snapshot: Blake2b.hash([run]),
+        [try StateFixture.container("folders/tree", directory.place)],
+        snapshot: Blake2b.hash([run]),
         packs: [])
     }
     #expect(try rig.bytes().count < size + 1000)
     let state = try rig.open()
     #expect(state.containers[0].snapshot == Blake2b.hash([3]))
-    var folder = state.folder(state.containers[0].entry, key: root)
-    _ = try folder.known(2999)
+    var directory = state.directory(state.containers[0].entry, key: root)
+    _ = try directory.known(2999)
   }
 
   @Test func entriesAreKeptAsTheyStand() throws {
     try rig.writeSmall()
     do {
       let state = try rig.open()
-      var folder = state.folder(state.containers[0].entry, key: root)
+      var directory = state.directory(state.containers[0].entry, key: root)
       var record = state.makeRecord()
-      record.keep(try folder.known(0))
-      let two = try StateRig.entry(2).encoded()
-      StateRig.name(2).withSpan {
-        record.add($0, StateRig.status(22), isSettled: false, encoded: two)
+      record.keep(try directory.known(0))
+      let two = try StateFixture.entry(2).encoded()
+      StateFixture.name(2).withSpan {
+        record.add($0, StateFixture.status(22), isStable: false, encoded: two)
       }
-      record.keep(try folder.known(4))
-      let sub = try folder.knownFolder("sub")
-      record.keep(sub, folder: try StateRig.record(state, [90]))
-      let place = state.write(record, tree: StateRig.tree(8))
+      record.keep(try directory.known(4))
+      let sub = try directory.knownDirectory("sub")
+      record.keep(sub, directory: try StateFixture.record(state, [90]))
+      let place = state.write(record, tree: StateFixture.tree(8))
       try state.finish(
-        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+        [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
+        packs: [])
     }
     let state = try rig.open()
-    var folder = state.folder(state.containers[0].entry, key: root)
-    expectSame(try folder.known(0), 0)
-    let two = try folder.known(2)
-    #expect(two.inode == 1022 && !two.isSettled)
-    expectSame(try folder.known(4), 4)
-    let sub = try folder.knownFolder("sub")
+    var directory = state.directory(state.containers[0].entry, key: root)
+    expectSame(try directory.known(0), 0)
+    let two = try directory.known(2)
+    #expect(two.inode == 1022 && !two.isStable)
+    expectSame(try directory.known(4), 4)
+    let sub = try directory.knownDirectory("sub")
     #expect(sub.entry?.name == "sub")
-    var inner = state.folder(sub, key: root.folder("sub"))
+    var inner = state.directory(sub, key: root.directory("sub"))
     expectSame(try inner.known(90), 90)
   }
 
@@ -128,50 +131,53 @@ import Testing
       var record = state.makeRecord()
       for name in sorted {
         name.withSpan {
-          record.add($0, StateRig.status(1), isSettled: true, encoded: nil)
+          record.add($0, StateFixture.status(1), isStable: true, encoded: nil)
         }
       }
       let place = state.write(record, tree: nil)
-      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+      try state.finish(
+        [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
     let state = try rig.open()
-    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
-    #expect(folder.count == sorted.count && folder.tree == nil)
+    var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
+    #expect(directory.count == sorted.count && directory.tree == nil)
     for name in sorted {
-      let known = folder.find(name, StateRig.status(1))
+      let known = directory.find(name, StateFixture.status(1))
       #expect(known?.name == name && known?.isStored == false && known?.entry == nil)
     }
   }
 
-  @Test func aLargeFolderIsReadPageByPage() throws {
+  @Test func aLargeDirectoryIsReadPageByPage() throws {
     do {
       let state = try rig.open()
-      let place = try StateRig.record(state, 0..<10_000)
-      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+      let place = try StateFixture.record(state, 0..<10_000)
+      try state.finish(
+        [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
     let state = try rig.open()
-    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
-    #expect(folder.count == 10_000)
+    var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
+    #expect(directory.count == 10_000)
     for number in stride(from: UInt64(0), to: 10_000, by: 7) {
-      let known = try folder.known(number)
-      #expect(known.entry == StateRig.entry(number))
+      let known = try directory.known(number)
+      #expect(known.entry == StateFixture.entry(number))
     }
-    let isLackingfolder = folder.lacks("zzz")
+    let isLackingfolder = directory.lacks("zzz")
     #expect(isLackingfolder)
   }
 
   @Test func whatComesOutOfOrderIsLeftOut() throws {
     do {
       let state = try rig.open()
-      let place = try StateRig.record(state, [5, 3, 5, 6])
-      try state.finish([try StateRig.container("a", place)], snapshot: StateRig.snapshot, packs: [])
+      let place = try StateFixture.record(state, [5, 3, 5, 6])
+      try state.finish(
+        [try StateFixture.container("a", place)], snapshot: StateFixture.snapshot, packs: [])
     }
     let state = try rig.open()
-    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "a"))
-    #expect(folder.count == 2)
-    let isLackingfolder = folder.lacks(StateRig.name(3))
+    var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "a"))
+    #expect(directory.count == 2)
+    let isLackingfolder = directory.lacks(StateFixture.name(3))
     #expect(isLackingfolder)
-    _ = try folder.known(6)
+    _ = try directory.known(6)
   }
 
   /// What an older program wrote is not read as what it is not: the run goes as without a state, and
@@ -193,9 +199,10 @@ import Testing
     #expect(try rig.bytes() == bytes, "it stays until a run ends")
     do {
       let state = try rig.open()
-      let place = try StateRig.record(state, [1])
+      let place = try StateFixture.record(state, [1])
       try state.finish(
-        [try StateRig.container("folders/tree", place)], snapshot: StateRig.snapshot, packs: [])
+        [try StateFixture.container("folders/tree", place)], snapshot: StateFixture.snapshot,
+        packs: [])
     }
     let state = try rig.open()
     #expect(state.remarks.isEmpty && state.containers.count == 1)
@@ -205,20 +212,22 @@ import Testing
     try rig.writeSmall("apps/a/data")
     do {
       let state = try rig.open()
-      let place = try StateRig.record(state, [50])
+      let place = try StateFixture.record(state, [50])
       try state.finish(
-        [try StateRig.container("apps/b/data", place)], snapshot: Blake2b.hash([50]), packs: [],
+        [try StateFixture.container("apps/b/data", place)], snapshot: Blake2b.hash([50]), packs: [],
         keepingOthers: true)
     }
     do {
       let state = try rig.open()
       #expect(state.containers.map(\.path) == ["apps/a/data", "apps/b/data"])
-      #expect(state.containers.map(\.snapshot) == [StateRig.snapshot, Blake2b.hash([50])])
-      var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "apps/a/data"))
-      let known = try folder.known(2)
-      #expect(known.entry == StateRig.entry(2))
-      let place = try StateRig.record(state, [60])
-      try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])
+      #expect(state.containers.map(\.snapshot) == [StateFixture.snapshot, Blake2b.hash([50])])
+      var directory = state.directory(
+        state.containers[0].entry, key: DirectoryKey(container: "apps/a/data"))
+      let known = try directory.known(2)
+      #expect(known.entry == StateFixture.entry(2))
+      let place = try StateFixture.record(state, [60])
+      try state.finish(
+        [try StateFixture.container("c", place)], snapshot: StateFixture.snapshot, packs: [])
     }
     // A run over all of it drops what is no more.
     #expect(try rig.open().containers.map(\.path) == ["c"])
@@ -230,7 +239,7 @@ import Testing
     func finish(_ path: ByteString, _ packs: Set<Digest>) throws {
       let state = try rig.open()
       try state.finish(
-        [try StateRig.container(path, nil)], snapshot: StateRig.snapshot, packs: packs,
+        [try StateFixture.container(path, nil)], snapshot: StateFixture.snapshot, packs: packs,
         keepingOthers: true)
     }
     try finish("a", packs)
@@ -266,10 +275,10 @@ import Testing
     for run in 0..<12 {
       let state = try rig.open()
       #expect(state.remarks.isEmpty)
-      let inner = try StateRig.record(state, 0..<4000, tree: 0)
-      let outer = try StateRig.record(state, [UInt64(run)], folders: [("sub", inner)])
+      let inner = try StateFixture.record(state, 0..<4000, tree: 0)
+      let outer = try StateFixture.record(state, [UInt64(run)], directories: [("sub", inner)])
       try state.finish(
-        [try StateRig.container("folders/tree", outer)], snapshot: Blake2b.hash([UInt8(run)]),
+        [try StateFixture.container("folders/tree", outer)], snapshot: Blake2b.hash([UInt8(run)]),
         packs: [],
         keepingOthers: true)
       largest = max(largest, try rig.bytes().count)
@@ -278,31 +287,34 @@ import Testing
     #expect(largest < 6 << 20 && largest > 3 << 20, "\(largest)")
     #expect(try rig.bytes().count < 6 << 20)
     let state = try rig.open()
-    #expect(state.containers.map(\.snapshot) == [StateRig.snapshot, Blake2b.hash([11])])
-    var old = state.folder(state.containers[0].entry, key: FolderKey(container: "apps/a/data"))
+    #expect(state.containers.map(\.snapshot) == [StateFixture.snapshot, Blake2b.hash([11])])
+    var old = state.directory(
+      state.containers[0].entry, key: DirectoryKey(container: "apps/a/data"))
     expectSame(try old.known(4), 4)
-    let below = try old.knownFolder("sub")
-    var deep = state.folder(below, key: FolderKey(container: "apps/a/data").folder("sub"))
+    let below = try old.knownDirectory("sub")
+    var deep = state.directory(below, key: DirectoryKey(container: "apps/a/data").directory("sub"))
     expectSame(try deep.known(12), 12)
-    var outer = state.folder(state.containers[1].entry, key: root)
-    #expect(outer.tree == StateRig.tree(1) && outer.count == 2)
-    let sub = try outer.knownFolder("sub")
-    var inner = state.folder(sub, key: root.folder("sub"))
+    var outer = state.directory(state.containers[1].entry, key: root)
+    #expect(outer.tree == StateFixture.tree(1) && outer.count == 2)
+    let sub = try outer.knownDirectory("sub")
+    var inner = state.directory(sub, key: root.directory("sub"))
     #expect(inner.count == 4000)
     expectSame(try inner.known(3999), 3999)
   }
 
   @Test func withoutAPlaceForItARunGoesWithout() throws {
-    try rig.folder.write("a file", at: "sandboxctl")
+    try rig.directory.write("a file", at: "sandboxctl")
     let state = try rig.open()
     #expect(state.remarks.count == 1)
-    #expect(try StateRig.record(state, [1]) == nil)
+    #expect(try StateFixture.record(state, [1]) == nil)
     var notes = state.makeNotes(root)
-    notes.add("a", StateRig.status(1), isSettled: true, encoded: try StateRig.entry(1).encoded())
+    notes.add(
+      "a", StateFixture.status(1), isStable: true, encoded: try StateFixture.entry(1).encoded())
     notes.flush()
     try state.checkpoint()
-    try state.finish([try StateRig.container("a", nil)], snapshot: StateRig.snapshot, packs: [])
+    try state.finish(
+      [try StateFixture.container("a", nil)], snapshot: StateFixture.snapshot, packs: [])
     let none = try SourceState.open(rig.key, in: nil, program: "test")
-    #expect(none.remarks == ["there is no folder for caches"])
+    #expect(none.remarks == ["there is no directory for caches"])
   }
 }

@@ -6,15 +6,15 @@ import Testing
 
 /// What a run notes of a large file that it does not come to the end of is known to the next.
 @Suite(.spreadScans) struct StatePiecesTests {
-  let rig: StateRig
-  init() throws { rig = try StateRig() }
+  let rig: StateFixture
+  init() throws { rig = try StateFixture() }
 
-  private static let key = FolderKey(container: "folders/tree").file("large")
+  private static let key = DirectoryKey(container: "folders/tree").file("large")
   private static let length = 1000
 
   /// A file of a million bytes that was changed in the second of that number.
   private static func status(_ changed: UInt64 = 0, inode: UInt64 = 7) -> FileStatus {
-    let time = Timestamp(seconds: StateRig.time.seconds + Int64(changed), nanoseconds: 3)
+    let time = Timestamp(seconds: StateFixture.time.seconds + Int64(changed), nanoseconds: 3)
     return FileStatus(
       .file, identity: FileIdentity(device: 1, inode: inode), size: 1_000_000, modified: time,
       changed: time)
@@ -39,7 +39,8 @@ import Testing
     }
   }
 
-  private func known(_ status: FileStatus = status(), key: FolderKey = key) throws -> [ReadPiece] {
+  private func known(_ status: FileStatus = status(), key: DirectoryKey = key) throws -> [ReadPiece]
+  {
     var pieces = try rig.open().pieces(of: key, status)
     var (found, end) = ([ReadPiece](), UInt64(0))
     while let piece = pieces.first(from: end) {
@@ -55,7 +56,7 @@ import Testing
     // The next run read some of them again, and went on.
     try note(Array(20..<30) + Array(100..<150))
     #expect(try known() == (0..<150).map(Self.piece))
-    #expect(try known(key: FolderKey(container: "folders/tree").file("other")).isEmpty)
+    #expect(try known(key: DirectoryKey(container: "folders/tree").file("other")).isEmpty)
   }
 
   @Test func ofAnotherFileNothingIsKnown() throws {
@@ -73,7 +74,7 @@ import Testing
     struct Ended: Error {}
     let status = FileStatus(
       .file, identity: FileIdentity(device: 1, inode: 7), size: 1 << 40,
-      modified: StateRig.time, changed: StateRig.time)
+      modified: StateFixture.time, changed: StateFixture.time)
     do {
       let state = try rig.open()
       try state.notingPieces(of: Self.key, status) { notes in
@@ -98,7 +99,7 @@ import Testing
   @Test func everyByteOfItFlipped() throws {
     try note(0..<3)
     try note(3..<6)
-    let bytes = try rig.folder.read(rig.path(".partial"))
+    let bytes = try rig.directory.read(rig.path(".partial"))
     for index in bytes.indices {
       var damaged = bytes
       damaged[index] ^= UInt8(1 << (index % 8))
@@ -116,8 +117,8 @@ import Testing
     ] as [[(UInt64, Int)]])
   func batchesAgainstTheRules(_ pieces: [(offset: UInt64, length: Int)]) throws {
     try note(
-      pieces.map { ReadPiece(offset: $0.offset, length: $0.length, digest: StateRig.snapshot) })
-    #expect(try rig.folder.read(rig.path(".partial")).count > 512)
+      pieces.map { ReadPiece(offset: $0.offset, length: $0.length, digest: StateFixture.snapshot) })
+    #expect(try rig.directory.read(rig.path(".partial")).count > 512)
     #expect(try known().isEmpty)
   }
 }

@@ -35,7 +35,7 @@ import Testing
     let status = status(modified: modified, changed: changed)
     let clock = RunClock(start: Self.start)
     #expect(
-      ChangeRules.isSettled(status, readAt: Self.time(read), in: clock) == expected,
+      ChangeRules.isStable(status, readAt: Self.time(read), in: clock) == expected,
       "\(modified) \(changed) \(read)")
   }
 
@@ -43,9 +43,9 @@ import Testing
     let clock = RunClock(start: Self.start)
     for kind in [FileKind.symlink, .directory, .fifo] {
       let young = status(kind, modified: 997, changed: 997)
-      #expect(ChangeRules.isSettled(young, readAt: Self.start, in: clock))
+      #expect(ChangeRules.isStable(young, readAt: Self.start, in: clock))
       let racy = status(kind, modified: 998.5, changed: 998.5)
-      #expect(!ChangeRules.isSettled(racy, readAt: Self.start, in: clock))
+      #expect(!ChangeRules.isStable(racy, readAt: Self.start, in: clock))
     }
   }
 
@@ -53,31 +53,31 @@ import Testing
     let clock = RunClock(start: Self.start, times: .remote)
     let read = Self.time(1000)
     #expect(
-      ChangeRules.isSettled(status(modified: 399, changed: 399), readAt: read, in: clock))
+      ChangeRules.isStable(status(modified: 399, changed: 399), readAt: read, in: clock))
     #expect(
-      !ChangeRules.isSettled(status(modified: 401, changed: 401), readAt: read, in: clock))
+      !ChangeRules.isStable(status(modified: 401, changed: 401), readAt: read, in: clock))
   }
 
-  /// A store through a mapping moves no time there, and a folder's names are changed by none.
+  /// A store through a mapping moves no time there, and a directory's names are changed by none.
   @Test func noFileInMemoryIsSettled() {
     let clock = RunClock(start: Self.start, times: .loose)
     let read = Self.time(1000)
-    #expect(!ChangeRules.isSettled(status(modified: 1, changed: 1), readAt: read, in: clock))
-    let folder = status(.directory, modified: 1, changed: 1)
-    #expect(ChangeRules.isSettled(folder, readAt: read, in: clock))
+    #expect(!ChangeRules.isStable(status(modified: 1, changed: 1), readAt: read, in: clock))
+    let directory = status(.directory, modified: 1, changed: 1)
+    #expect(ChangeRules.isStable(directory, readAt: read, in: clock))
   }
 
   @Test func withoutAWriterAFileNeedNotBeOld() {
     let young = status(modified: 995, changed: 995)
     let read = Self.time(1001)
-    for (times, isSettled) in [(VolumeTimes.exact, true), (.remote, false), (.loose, false)] {
+    for (times, isStable) in [(VolumeTimes.exact, true), (.remote, false), (.loose, false)] {
       let clock = RunClock(start: Self.time(1000), times: times)
-      #expect(!ChangeRules.isSettled(young, readAt: read, in: clock))
+      #expect(!ChangeRules.isStable(young, readAt: read, in: clock))
       #expect(
-        ChangeRules.isSettled(young, readAt: read, in: clock, hadNoWriter: true) == isSettled)
+        ChangeRules.isStable(young, readAt: read, in: clock, hadNoWriter: true) == isStable)
     }
     let clock = RunClock(start: Self.time(996))
-    #expect(!ChangeRules.isSettled(young, readAt: read, in: clock, hadNoWriter: true))
+    #expect(!ChangeRules.isStable(young, readAt: read, in: clock, hadNoWriter: true))
   }
 
   @Test func theWorstVolumeDecides() {
@@ -94,22 +94,22 @@ import Testing
     for (size, seconds) in [(UInt64(960) << 20, 60.0), (1920 << 20, 120), (1 << 50, 128)] {
       for (age, isOld) in [(seconds - 1, false), (seconds + 1, true)] {
         let status = status(modified: 1000 - age, changed: 900, size: size)
-        #expect(ChangeRules.isSettled(status, readAt: read, in: clock) == isOld, "\(size) \(age)")
+        #expect(ChangeRules.isStable(status, readAt: read, in: clock) == isOld, "\(size) \(age)")
       }
     }
   }
 
   @Test func theClockIsTheFileSystems() throws {
     let before = Host.now()
-    let state = try StateRig().open()
+    let state = try StateFixture().open()
     #expect(before.since(state.clock.start) < 1 && state.clock.start <= Host.now())
   }
 
   @Test func eachFieldThatDiffersIsAChange() throws {
-    let rig = try StateRig()
-    let known = try Self.known(rig, StateRig.status(5), isSettled: true)
-    #expect(ChangeRules.isUnchanged(known, StateRig.status(5)))
-    let same = StateRig.status(5)
+    let rig = try StateFixture()
+    let known = try Self.known(rig, StateFixture.status(5), isStable: true)
+    #expect(ChangeRules.isUnchanged(known, StateFixture.status(5)))
+    let same = StateFixture.status(5)
     func changed(
       kind: FileKind = .file, inode: UInt64? = nil, size: UInt64? = nil,
       modified: Timestamp? = nil, changed: Timestamp? = nil
@@ -127,13 +127,14 @@ import Testing
       changed(changed: later.nanoseconds == same.changed.nanoseconds ? same.modified : later),
     ]
     for other in others { #expect(!ChangeRules.isUnchanged(known, other), "\(other)") }
-    let racy = try Self.known(try StateRig(), StateRig.status(5), isSettled: false)
-    #expect(!ChangeRules.isUnchanged(racy, StateRig.status(5)))
+    let racy = try Self.known(try StateFixture(), StateFixture.status(5), isStable: false)
+    #expect(!ChangeRules.isUnchanged(racy, StateFixture.status(5)))
   }
 
-  @Test func aFoldersSizeSaysNothing() throws {
-    let known = try Self.known(try StateRig(), StateRig.status(5, .directory), isSettled: true)
-    let same = StateRig.status(5, .directory)
+  @Test func aDirectoriesSizeSaysNothing() throws {
+    let known = try Self.known(
+      try StateFixture(), StateFixture.status(5, .directory), isStable: true)
+    let same = StateFixture.status(5, .directory)
     let grown = FileStatus(
       .directory, identity: same.identity, size: 4096, modified: same.modified,
       changed: same.changed)
@@ -141,20 +142,21 @@ import Testing
   }
 
   private static func known(
-    _ rig: StateRig, _ status: FileStatus, isSettled: Bool
+    _ rig: StateFixture, _ status: FileStatus, isStable: Bool
   ) throws -> KnownEntry {
     do {
       let state = try rig.open()
       var record = state.makeRecord()
       ByteString("a").withSpan {
-        record.add($0, status, isSettled: isSettled, encoded: nil)
+        record.add($0, status, isStable: isStable, encoded: nil)
       }
       let place = state.write(record, tree: nil)
-      try state.finish([try StateRig.container("c", place)], snapshot: StateRig.snapshot, packs: [])
+      try state.finish(
+        [try StateFixture.container("c", place)], snapshot: StateFixture.snapshot, packs: [])
     }
     let state = try rig.open()
-    var folder = state.folder(state.containers[0].entry, key: FolderKey(container: "c"))
-    let found = folder.find("a", status)
+    var directory = state.directory(state.containers[0].entry, key: DirectoryKey(container: "c"))
+    let found = directory.find("a", status)
     return try #require(found)
   }
 
@@ -216,8 +218,8 @@ import Testing
     #expect(!ChangeRules.isStored(entry, contains: { _ in true }, list: { _, _, _ in nil }))
   }
 
-  @Test func aFoldersTreeIsNeverLookedUp() {
-    let entry = TreeEntry(name: "a", node: .directory(StateRig.tree(1)))
+  @Test func aDirectoriesTreeIsNeverLookedUp() {
+    let entry = TreeEntry(name: "a", node: .directory(StateFixture.tree(1)))
     #expect(!ChangeRules.isStored(entry, contains: { _ in true }, list: { _, _, _ in [] }))
   }
 }

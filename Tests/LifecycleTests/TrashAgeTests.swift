@@ -12,13 +12,13 @@ import Testing
 
   /// Restores in place at a time, so many seconds after the first; gives the trash then.
   private func restore(
-    _ rig: Rig, _ snapshot: StoredSnapshot, at seconds: Int64
+    _ rig: Fixture, _ snapshot: StoredSnapshot, at seconds: Int64
   ) throws -> [Trash.Item] {
-    try rig.folder.write("now, \(seconds)", at: "tree/file")
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
+    try rig.directory.write("now, \(seconds)", at: "tree/file")
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
     let reader = try rig.repository.beginReading()
     var request = DeviceRestoreRequest(
-      device, isInPlace: true, policy: try Rig.policy(.folder),
+      device, isInPlace: true, policy: try Fixture.policy(.folder),
       time: Timestamp(seconds: Self.begin + seconds))
     (request.savesFirst, request.isForced) = (false, true)
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
@@ -29,8 +29,8 @@ import Testing
   }
 
   @Test func aDayAfterItGoesWithTheNextOperation() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("stored", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("stored", at: "tree/file")
     let snapshot = try #require(try rig.backup().snapshot)
     let day: Int64 = 24 * 3600
     let first = try restore(rig, snapshot, at: 0)
@@ -43,31 +43,31 @@ import Testing
   }
 
   @Test func whatIsOfOtherAppsStays() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("stored", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("stored", at: "tree/file")
     let snapshot = try #require(try rig.backup().snapshot)
     _ = try restore(rig, snapshot, at: 0)
-    // Another app's things, and a folder of which nobody knows whose it is.
+    // Another app's things, and a directory of which nobody knows whose it is.
     let trash: ByteString = "tree/.sandboxctl/trash"
     let name = try #require(try rig.names(trash).first)
     let note = String(
-      decoding: try rig.folder.read(
+      decoding: try rig.directory.read(
         trash.appending(name).appending("operation.json")), as: UTF8.self)
     let ids = (1...3).map { ByteString("20270115T080000-0000000\($0)") }
     let (other, unknown, shared) = (ids[0], ids[1], ids[2])
     func write(_ text: String, _ id: ByteString) throws {
-      try rig.folder.write(
+      try rig.directory.write(
         text.replacing("\(name)", with: "\(id)"),
         at: trash.appending(id).appending("operation.json"))
     }
     try write(note.replacing("folders/tree", with: "apps/other"), other)
-    try rig.folder.write("theirs", at: trash.appending(other).appending("apps/other/data/file"))
-    try rig.folder.write("whose?", at: trash.appending(unknown).appending("file"))
+    try rig.directory.write("theirs", at: trash.appending(other).appending("apps/other/data/file"))
+    try rig.directory.write("whose?", at: trash.appending(unknown).appending("file"))
     try write(
       note.replacing(#""subjects":["#, with: #""subjects":[{"path":"apps/other"},"#), shared)
     let theirs = trash.appending(shared).appending("apps/other/data/file")
-    try rig.folder.write("theirs", at: theirs)
-    try rig.folder.write("ours", at: trash.appending(shared).appending("folders/tree/file"))
+    try rig.directory.write("theirs", at: theirs)
+    try rig.directory.write("ours", at: trash.appending(shared).appending("folders/tree/file"))
     let left = try restore(rig, snapshot, at: 3 * 24 * 3600)
     #expect(Set(left.map(\.id)).isSuperset(of: ids) && left.count == 4)
     #expect(try rig.text(theirs) == "theirs")
@@ -75,8 +75,8 @@ import Testing
   }
 
   @Test func whatCannotBeLookedAtIsListedAllTheSame() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("stored", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("stored", at: "tree/file")
     let snapshot = try #require(try rig.backup().snapshot)
     _ = try restore(rig, snapshot, at: 0)
     let trash = try trash(of: rig)
@@ -90,18 +90,18 @@ import Testing
 
   /// A note can be wrong; nothing but a trash is removed on its word.
   @Test func aNoteThatLeadsElsewhereRemovesNothing() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("precious", at: "precious/file")
-    let place = rig.folder.path("precious")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("precious", at: "precious/file")
+    let place = rig.directory.path("precious")
     let id = "20200101T000000-0123abcd"
     let places = ["", "/.sandboxctl/trash/../\(id)", "/.sandboxctl/trash/\(id)"].map {
       #"{"path":"\#(place)\#($0)"}"#
     }
     try writeNote(rig, id, elsewhere: places)
-    try rig.folder.write("precious", at: ByteString("precious/.sandboxctl/trash/\(id)/file"))
+    try rig.directory.write("precious", at: ByteString("precious/.sandboxctl/trash/\(id)/file"))
     let trash = try trash(of: rig)
     let items = try trash.items()
-    #expect(items.map(\.folders.count) == [1])
+    #expect(items.map(\.directories.count) == [1])
     try trash.remove(try #require(items.first))
     #expect(try rig.text("precious/file") == "precious")
     #expect(try rig.text(ByteString("precious/.sandboxctl/trash/\(id)/file")) == "precious")
@@ -110,13 +110,13 @@ import Testing
 
   /// The path in the note is that of a trash in the device, where a link leads out of it.
   @Test func aLinkInTheWayOfATrashIsNotFollowed() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     let id = "20200101T000000-0123abcd"
-    try rig.folder.write("precious", at: ByteString("victim/\(id)/file"))
-    _ = try Folder.make(path: rig.folder.path("tree/x/.sandboxctl"))
-    try Folder.open(path: rig.folder.path("tree/x/.sandboxctl"))
-      .createLink("trash", to: rig.folder.path("victim"))
-    let place = rig.folder.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
+    try rig.directory.write("precious", at: ByteString("victim/\(id)/file"))
+    _ = try Directory.make(path: rig.directory.path("tree/x/.sandboxctl"))
+    try Directory.open(path: rig.directory.path("tree/x/.sandboxctl"))
+      .createLink("trash", to: rig.directory.path("victim"))
+    let place = rig.directory.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
     try writeNote(rig, id, elsewhere: [#"{"path":"\#(place)"}"#])
     let trash = try trash(of: rig)
     let item = try #require(try trash.items().first)
@@ -128,33 +128,33 @@ import Testing
   /// and in part where other apps have things there.
   @Test(arguments: [[], ["apps/other"]] as [[ByteString]])
   func theAutomaticRemovalFollowsNoLinkInTheWayOfATrash(_ others: [ByteString]) throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("stored", at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("stored", at: "tree/file")
     let snapshot = try #require(try rig.backup().snapshot)
     let id = "20200101T000000-0123abcd"
     let thesis = ByteString("victim/\(id)/folders/tree/thesis")
-    try rig.folder.write("precious", at: thesis)
-    let above = try Folder.make(path: rig.folder.path("tree/x/.sandboxctl"))
-    try above.createLink("trash", to: rig.folder.path("victim"))
-    let place = rig.folder.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
-    try rig.folder.write("old", at: ByteString("tree/.sandboxctl/trash/\(id)/folders/tree/file"))
+    try rig.directory.write("precious", at: thesis)
+    let above = try Directory.make(path: rig.directory.path("tree/x/.sandboxctl"))
+    try above.createLink("trash", to: rig.directory.path("victim"))
+    let place = rig.directory.path("tree/x/.sandboxctl/trash").appending(ByteString(id))
+    try rig.directory.write("old", at: ByteString("tree/.sandboxctl/trash/\(id)/folders/tree/file"))
     try writeNote(
       rig, id, elsewhere: [#"{"path":"\#(place)"}"#], subjects: ["folders/tree"] + others)
-    let scope = try RecoveryScope(Device.find(root: rig.folder.path("tree"), layout: .folder))
+    let scope = try RecoveryScope(Device.find(root: rig.directory.path("tree"), layout: .folder))
     try #require(scope.permits(place), "else nothing there would be looked at")
     let left = try restore(rig, snapshot, at: 0)
     #expect(try rig.text(thesis) == "precious")
     #expect(left.map(\.id).contains(ByteString(id)), "what could not go whole is still listed")
     // Of a part each place is dealt with by itself: its time had come.
     let own = ByteString("tree/.sandboxctl/trash/\(id)/folders/tree")
-    if !others.isEmpty { #expect(try rig.folder.folder.statusIfPresent(own) == nil) }
+    if !others.isEmpty { #expect(try rig.directory.directory.statusIfPresent(own) == nil) }
   }
 
   @Test func whatIsNoOperationOrOfAnotherOneIsLeftAlone() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     let id = "20200101T000000-0123abcd"
     try writeNote(rig, "20200101T000000-01234567", as: id)
-    try rig.folder.write("mine", at: "tree/.sandboxctl/trash/Documents/thesis")
+    try rig.directory.write("mine", at: "tree/.sandboxctl/trash/Documents/thesis")
     let items = try trash(of: rig).items()
     #expect(items.map(\.id) == [ByteString(id)])
     #expect(items.map(\.operation) == [nil], "its note is of another operation")
@@ -162,31 +162,31 @@ import Testing
 
   @Test func theTrashOfAnotherUserIsNotTouched() throws {
     guard Host.userID == 0 else { return }
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     try writeNote(rig, "20200101T000000-0123abcd")
-    try Folder.open(path: rig.folder.path("tree/.sandboxctl")).setOwner(
+    try Directory.open(path: rig.directory.path("tree/.sandboxctl")).setOwner(
       user: 1000, group: 1000, of: "trash")
     let error = #expect(throws: SystemError.self) { try trash(of: rig).items() }
     #expect(error?.operation == .trust)
   }
 
-  private func trash(of rig: Rig) throws -> Trash {
-    try Trash(of: Device.find(root: rig.folder.path("tree"), layout: .folder))
+  private func trash(of rig: Fixture) throws -> Trash {
+    try Trash(of: Device.find(root: rig.directory.path("tree"), layout: .folder))
   }
 
   private func writeNote(
-    _ rig: Rig, _ id: String, as folder: String? = nil, elsewhere: [String] = [],
+    _ rig: Fixture, _ id: String, as directory: String? = nil, elsewhere: [String] = [],
     subjects: [ByteString] = []
   ) throws {
-    let path = ByteString("tree/.sandboxctl/trash/\(folder ?? id)/operation.json")
+    let path = ByteString("tree/.sandboxctl/trash/\(directory ?? id)/operation.json")
     let subjects = subjects.map { #"{"path":"\#($0)"}"# }.joined(separator: ",")
     let places = elsewhere.joined(separator: ",")
-    try rig.folder.write(
-      #"{"format":1,"id":"\#(folder == nil ? id : "another")","operation":"restore","#
+    try rig.directory.write(
+      #"{"format":1,"id":"\#(directory == nil ? id : "another")","operation":"restore","#
         + #""time":"2020-01-01T00:00:00Z","subjects":[\#(subjects)],"elsewhere":[\#(places)]}"#,
       at: path)
     for name in ["tree/.sandboxctl/trash", "tree/.sandboxctl"] as [ByteString] {
-      try Folder.open(path: rig.folder.path(name)).setPermissions(0o700)
+      try Directory.open(path: rig.directory.path(name)).setPermissions(0o700)
     }
   }
 }

@@ -7,16 +7,16 @@ import Testing
 
 @testable import Lifecycle
 
-/// The removal of what is in the trash, and of folders that go as one, counted file by file.
+/// The removal of what is in the trash, and of directories that go as one, counted file by file.
 @Suite(.spreadScans) struct TrashRemovalTests {
-  /// A folder's trash with some files in it.
-  private func trash(files count: Int) throws -> (rig: Rig, trash: Trash) {
-    let rig = try Rig(inMemory: true)
-    for number in 0..<count { try rig.folder.write("old", at: ByteString("tree/d/\(number)")) }
+  /// A directory's trash with some files in it.
+  private func trash(files count: Int) throws -> (rig: Fixture, trash: Trash) {
+    let rig = try Fixture(inMemory: true)
+    for number in 0..<count { try rig.directory.write("old", at: ByteString("tree/d/\(number)")) }
     let snapshot = try #require(try rig.backup().snapshot)
-    for number in 0..<count { try rig.folder.write("new!", at: ByteString("tree/d/\(number)")) }
-    let device = try Device.find(root: rig.folder.path("tree"), layout: .folder)
-    var request = DeviceRestoreRequest(device, isInPlace: true, policy: try Rig.policy(.folder))
+    for number in 0..<count { try rig.directory.write("new!", at: ByteString("tree/d/\(number)")) }
+    let device = try Device.find(root: rig.directory.path("tree"), layout: .folder)
+    var request = DeviceRestoreRequest(device, isInPlace: true, policy: try Fixture.policy(.folder))
     (request.savesFirst, request.isForced) = (false, true)
     let reader = try rig.repository.beginReading()
     let plan = try DeviceRestorePlan.make(snapshot, request, from: reader)
@@ -52,9 +52,9 @@ import Testing
     withExtendedLifetime(rig) {}
   }
 
-  /// A purge of one folder with many files tells how far it is while they go.
-  @Test func aFolderThatGoesAsOneCountsFileByFile() throws {
-    let rig = try PurgeRig()
+  /// A purge of one directory with many files tells how far it is while they go.
+  @Test func aDirectoryThatGoesAsOneCountsFileByFile() throws {
+    let rig = try PurgeFixture()
     for number in 0..<20 { try rig.put(ByteString("Library/Caches/one/\(number)")) }
     let overlay = """
       overlay: all
@@ -71,13 +71,14 @@ import Testing
     #expect(counters.progress.filesDone == 20)
   }
 
-  @Test func theLookBeforeAPurgeCountsFoldersAndStops() throws {
-    let rig = try PurgeRig()
+  @Test func theLookBeforeAPurgeCountsDirectoriesAndStops() throws {
+    let rig = try PurgeFixture()
     for number in 0..<20 { try rig.put(ByteString("Library/Caches/\(number)/file")) }
-    let device = try Device.find(root: rig.folder.path(rig.root), layout: .coreSimulator)
+    let device = try Device.find(root: rig.directory.path(rig.root), layout: .coreSimulator)
     let counters = ProgressCounters(of: "folder")
     let scan = DeviceScan.run(
-      device, policy: try PurgeRig.policy(), options: .forPurge(PurgeOptions(counters: counters)))
+      device, policy: try PurgeFixture.policy(),
+      options: .forPurge(PurgeOptions(counters: counters)))
     #expect(!scan.isInterrupted && counters.progress.filesDone >= 22)
     let stopping = PurgeOptions(isStopping: { true })
     let error = #expect(throws: LifecycleError.self) {
@@ -85,7 +86,7 @@ import Testing
     }
     #expect(error?.kind == .interrupted)
     #expect(
-      DeviceScan.run(device, policy: try PurgeRig.policy(), options: .forPurge(stopping))
+      DeviceScan.run(device, policy: try PurgeFixture.policy(), options: .forPurge(stopping))
         .isInterrupted)
   }
 }

@@ -13,7 +13,7 @@ import Testing
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let package = MemoryPackage(files: ["Example": "new program"])
     try rig.rig.copy("phone", to: "older")
     let before = try State(rig)
@@ -23,7 +23,7 @@ import Testing
     var call = 0
     while call < 3000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.directory.directory.removeTree("phone")
       try rig.rig.copy("older", to: "phone")
       var error: (any Error)?
       let plan = Faults.Plan(
@@ -53,7 +53,7 @@ import Testing
     FaultKind(number: 5, staysBroken: true), FaultKind(number: 28, staysBroken: true),
     FaultKind(number: 5, staysBroken: false),
   ]) func eachCallFails(_ kind: FaultKind) throws {
-    let rig = try UpdateRig(isInstalled: false)
+    let rig = try UpdateFixture(isInstalled: false)
     try rig.fillHarbor()
     let package = MemoryPackage(files: ["Example": "new program"])
     try rig.rig.copy("phone", to: "older")
@@ -63,7 +63,7 @@ import Testing
     var call = 0
     while call < 2000 {
       call += call == 0 ? Int.random(in: 1...stride, using: &random) : stride
-      try rig.rig.folder.folder.removeTree("phone")
+      try rig.rig.directory.directory.removeTree("phone")
       try rig.rig.copy("older", to: "phone")
       let install = try rig.plan(.install, package)
       let plan = Faults.Plan(
@@ -86,26 +86,26 @@ import Testing
 /// How many interrupted operations were finished and taken back.
 struct RecoveryCounts {
   var finished = 0
-  var takenBack = 0
+  var rolledBack = 0
 
   static func += (counts: inout Self, more: Self) {
     counts.finished += more.finished
-    counts.takenBack += more.takenBack
+    counts.rolledBack += more.rolledBack
   }
 
   /// Holds that there were some of each kind: else a test has not interrupted what it is to.
   func expectBoth() {
-    #expect(finished > 0 && takenBack > 0, "\(finished) finished, \(takenBack) taken back")
+    #expect(finished > 0 && rolledBack > 0, "\(finished) finished, \(rolledBack) taken back")
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   /// Makes good what was interrupted, and holds that nothing of it stays that could not be.
   func recover(_ what: String) throws -> RecoveryCounts {
     var counts = RecoveryCounts()
-    let report = try Recovery(device(), policy: PurgeRig.policy(), isForced: true).run()
+    let report = try Recovery(device(), policy: PurgeFixture.policy(), isForced: true).run()
     for operation in report.done {
-      if operation.isFinished { counts.finished += 1 } else { counts.takenBack += 1 }
+      if operation.isFinished { counts.finished += 1 } else { counts.rolledBack += 1 }
       #expect(operation.failed.isEmpty, "\(what)")
     }
     #expect(try InterruptedOperation.all(on: root).isEmpty, "\(what)")
@@ -123,16 +123,16 @@ struct State {
   let hasStaging: Bool
   let containers: [ByteString]
 
-  init(_ rig: UpdateRig) throws {
+  init(_ rig: UpdateFixture) throws {
     let device = try rig.device()
-    version = device.apps.first { $0.identifier == UpdateRig.identifier }?.version
+    version = device.apps.first { $0.identifier == UpdateFixture.identifier }?.version
     containers = device.containers.map(\.logicalPrefix)
     var files: [ByteString: Int?] = [:]
     for container in device.containers where container.kind != .bundle {
       let inner = ByteString(
-        container.absolutePath.bytes.dropFirst(rig.rig.folder.path.count + 1))
+        container.absolutePath.bytes.dropFirst(rig.rig.directory.path.count + 1))
       for (path, record) in try rig.rig.records(inner) where record.kind == .file {
-        if path != UpdateRig.metadata {
+        if path != UpdateFixture.metadata {
           files[container.logicalPrefix.appending(path)] = record.content
         }
       }

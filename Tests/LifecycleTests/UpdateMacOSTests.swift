@@ -8,23 +8,23 @@ import Testing
 
 /// Installing and updating where the platform leaves the data in its place: the home of a macOS user.
 @Suite(.spreadScans) struct UpdateMacOSTests {
-  private let rig: Rig
-  private static let app = UpdateRig.app
-  private static let policy = Result { try Rig.policy(.macOS) }
+  private let rig: Fixture
+  private static let app = UpdateFixture.app
+  private static let policy = Result { try Fixture.policy(.macOS) }
 
   init() throws {
-    rig = try Rig(inMemory: true)
+    rig = try Fixture(inMemory: true)
     for place: ByteString in ["home/Applications", "home/Library/Containers"] {
-      _ = try Folder.make(path: rig.folder.path(place))
+      _ = try Directory.make(path: rig.directory.path(place))
     }
   }
 
   private func plan(_ change: AppChange, _ package: MemoryPackage) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.folder.path("home"), layout: .macOS)
+    let device = try Device.find(root: rig.directory.path("home"), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
-      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+      AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
-    var request = AppChangeRequest(change, of: UpdateRig.identifier, package: package.app)
+    var request = AppChangeRequest(change, of: UpdateFixture.identifier, package: package.app)
     request.isForced = true
     return AppChangePlan.make(scan, request)
   }
@@ -46,8 +46,8 @@ import Testing
 
   @Test func theBundleIsReplacedAndTheDataStays() throws {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
-    try rig.folder.write("thesis", at: data.appending("Documents/thesis"))
-    try rig.folder.write("scratch", at: data.appending("tmp/scratch"))
+    try rig.directory.write("thesis", at: data.appending("Documents/thesis"))
+    try rig.directory.write("scratch", at: data.appending("tmp/scratch"))
     #expect(try run(.install, package("1.0")).isComplete)
     let before = try rig.records(data)
     let report = try run(.update, package("2.0"))
@@ -66,8 +66,8 @@ import Testing
   /// What an app's list names moves into the container that is made for it, and only then.
   @Test func aMigrationIsFollowedOnce() throws {
     let support: ByteString = "home/Library/Application Support/Example"
-    try rig.folder.write("library", at: support.appending("db"))
-    try rig.folder.write("kept outside", at: "home/Pictures/a")
+    try rig.directory.write("library", at: support.appending("db"))
+    try rig.directory.write("kept outside", at: "home/Pictures/a")
     let migration = ContainerMigration(
       moves: [
         .init(
@@ -83,26 +83,26 @@ import Testing
     let home: ByteString = "home/Library/Containers/org.example.one/Data"
     #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
     #expect(try rig.records("home/Library")["Application Support/Example"] == nil)
-    #expect(try rig.records(home)["Pictures"]?.target == rig.folder.path("home/Pictures"))
+    #expect(try rig.records(home)["Pictures"]?.target == rig.directory.path("home/Pictures"))
     #expect(try rig.text("home/Pictures/a") == "kept outside")
-    try rig.folder.write("again", at: support.appending("db"))
+    try rig.directory.write("again", at: support.appending("db"))
     #expect(try run(.update, package("2.0", migration: migration)).isComplete)
     #expect(try rig.text(support.appending("db")) == "again")
     #expect(try rig.text(home.appending("Library/Application Support/Example/db")) == "library")
   }
 
-  /// The way back: the bundle of before takes the place of the new one, in the folder that it shares with
-  /// others; the data stays in its folder, and is as was chosen.
+  /// The way back: the bundle of before takes the place of the new one, in the directory that it shares with
+  /// others; the data stays in its directory, and is as was chosen.
   @Test(arguments: DataChoice.allCases) func aRollbackPutsTheBundleBack(_ choice: DataChoice) throws
   {
     let data: ByteString = "home/Library/Containers/org.example.one/Data"
-    try rig.folder.write("a thesis", at: data.appending("Documents/thesis"))
-    try rig.folder.write("a note", at: data.appending("Documents/note"))
-    try rig.folder.write("other", at: "home/Applications/Other.app/Contents/MacOS/Other")
+    try rig.directory.write("a thesis", at: data.appending("Documents/thesis"))
+    try rig.directory.write("a note", at: data.appending("Documents/note"))
+    try rig.directory.write("other", at: "home/Applications/Other.app/Contents/MacOS/Other")
     #expect(try run(.install, package("1.0")).isComplete)
     let bundle = try rig.records("home/Applications/Example.app")
     #expect(try run(.update, package("2.0")).isComplete)
-    let documents = try Folder.open(path: rig.folder.path(data).appending("Documents"))
+    let documents = try Directory.open(path: rig.directory.path(data).appending("Documents"))
     for name: ByteString in ["note", "thesis"] { try documents.remove(name) }
     for (name, text) in ["thesis": "rewritten", "chapter": "new chapter"] {
       try documents.create(ByteString(name)).write(Array(text.utf8))
@@ -134,14 +134,14 @@ import Testing
   }
 
   private func rollbackPlan(_ choice: DataChoice?) throws -> AppChangePlan {
-    let device = try Device.find(root: rig.folder.path("home"), layout: .macOS)
+    let device = try Device.find(root: rig.directory.path("home"), layout: .macOS)
     let scan = DeviceScan.run(device, policy: try Self.policy.get()) {
-      AppChangePlan.isConcerned($0, by: UpdateRig.identifier, on: device)
+      AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
     }
-    var request = AppChangeRequest(.rollback, of: UpdateRig.identifier)
+    var request = AppChangeRequest(.rollback, of: UpdateFixture.identifier)
     (request.isForced, request.data) = (true, choice)
     let before = AppChangePlan.stateBefore(
-      UpdateRig.identifier, on: device, among: try rig.repository.snapshots().snapshots)
+      UpdateFixture.identifier, on: device, among: try rig.repository.snapshots().snapshots)
     return try AppChangePlan.rollback(
       scan, request, to: before, from: rig.repository.beginReading())
   }
@@ -155,13 +155,13 @@ import Testing
 
   /// On flatpak and snap it is told only, with the platform's command.
   @Test func otherProgramsAppsAreLeftToThem() throws {
-    try rig.folder.write("note", at: "user/.var/app/org.example.one/data/note")
+    try rig.directory.write("note", at: "user/.var/app/org.example.one/data/note")
     let device = try DeviceFinder(
       layout: .flatpak, machineID: "m", userFlatpak: nil, systemFlatpak: nil
-    ).find(rig.folder.path("user/.var/app"))
-    let scan = DeviceScan.run(device, policy: try Rig.policy(.flatpak))
+    ).find(rig.directory.path("user/.var/app"))
+    let scan = DeviceScan.run(device, policy: try Fixture.policy(.flatpak))
     let plan = AppChangePlan.make(
-      scan, AppChangeRequest(.update, of: UpdateRig.identifier))
+      scan, AppChangeRequest(.update, of: UpdateFixture.identifier))
     #expect(plan.isSimulated && plan.refusals.isEmpty)
     #expect(plan.commands == ["flatpak update --user org.example.one"])
     #expect(plan.containers.map(\.fate) == [.keep])

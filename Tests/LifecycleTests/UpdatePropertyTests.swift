@@ -30,13 +30,13 @@ import Testing
   @Test func plansAreSafeAndTrue() throws {
     var random = Seeded.fresh("UpdatePropertyTests")
     for _ in 0..<Self.rounds {
-      let rig = try UpdateRig()
+      let rig = try UpdateFixture()
       try rig.fill(&random)
       let overlays = Bool.random(using: &random) ? [Self.greedy] : []
       let isStrict = Bool.random(using: &random)
       let scan = try rig.scan(overlays)
       var request = AppChangeRequest(
-        .update, of: UpdateRig.identifier, package: MemoryPackage().app, seed: [7])
+        .update, of: UpdateFixture.identifier, package: MemoryPackage().app, seed: [7])
       (request.isStrict, request.isForced) = (isStrict, true)
       request.savesFirst = false
       let plan = AppChangePlan.make(scan, request)
@@ -54,18 +54,18 @@ import Testing
   }
 
   private func expectTrue(
-    _ plan: AppChangePlan, _ data: PlannedContainer, _ rig: UpdateRig
+    _ plan: AppChangePlan, _ data: PlannedContainer, _ rig: UpdateFixture
   ) throws {
-    let before = try rig.rig.records(rig.data.appending(UpdateRig.old))
+    let before = try rig.rig.records(rig.data.appending(UpdateFixture.old))
     let report = try rig.carryOut(plan, MemoryPackage())
     #expect(report.isComplete, "\(report.unplanned)")
     let new = try #require(data.to?.lastComponent)
     let after = try rig.rig.records(rig.data.appending(new))
-    let kept = after.filter { $0.key != UpdateRig.metadata && $0.value.kind == .file }
+    let kept = after.filter { $0.key != UpdateFixture.metadata && $0.value.kind == .file }
     let trash = try rig.rig.records(
       ByteString("phone/.sandboxctl/trash").appending(ByteString(report.trash ?? ""))
         .appending("apps/org.example.one/data"))
-    let gone = trash.filter { $0.key != UpdateRig.metadata && $0.value.kind == .file }
+    let gone = trash.filter { $0.key != UpdateFixture.metadata && $0.value.kind == .file }
     func sum(_ fates: [PlannedPath.Fate]) -> EntryTotals {
       data.paths.filter { fates.contains($0.fate) }.reduce(into: EntryTotals()) {
         $0.add($1.totals)
@@ -75,7 +75,7 @@ import Testing
     #expect(sum([.carried, .atRisk]).bytes == kept.values.reduce(0) { $0 + $1.size })
     #expect(sum([.dropped]).files == gone.count)
     #expect(sum([.dropped]).bytes == gone.values.reduce(0) { $0 + $1.size })
-    for (path, record) in before where record.kind == .file && path != UpdateRig.metadata {
+    for (path, record) in before where record.kind == .file && path != UpdateFixture.metadata {
       let found = kept[path] ?? gone[path]
       #expect(found?.content == record.content, "\(path)")
       #expect(path.components.first != "Documents" || kept[path] != nil, "\(path)")
@@ -83,7 +83,7 @@ import Testing
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   private static let places: [ByteString] = [
     "Documents", "Documents/Inbox", "Library/Caches", "Library/Caches/kept", "tmp", "StoreKit",
     "Odd",
@@ -102,16 +102,16 @@ extension UpdateRig {
       let name = place.appending(ByteString("f\(Int.random(in: 0..<1000, using: &random))"))
       let bytes = random.bytes(Int.random(in: 0...300, using: &random))
       if Int.random(in: 0..<6, using: &random) == 0 {
-        try rig.folder.write(Array("SQLite format 3\0".utf8) + bytes, at: name)
-        try rig.folder.write(bytes, at: ByteString(Array(name.bytes) + Array("-wal".utf8)))
+        try rig.directory.write(Array("SQLite format 3\0".utf8) + bytes, at: name)
+        try rig.directory.write(bytes, at: ByteString(Array(name.bytes) + Array("-wal".utf8)))
       } else {
-        try rig.folder.write(bytes, at: name)
+        try rig.directory.write(bytes, at: name)
       }
       if Int.random(in: 0..<5, using: &random) == 0 {
-        let above = try Folder.open(path: rig.folder.path(place))
+        let above = try Directory.open(path: rig.directory.path(place))
         let link = ByteString("l\(Int.random(in: 0..<100, using: &random))")
         if try above.statusIfPresent(link) == nil {
-          let targets = [rig.folder.path(home).appending("Library"), "relative", "/nowhere"]
+          let targets = [rig.directory.path(home).appending("Library"), "relative", "/nowhere"]
           try above.createLink(link, to: targets[Int.random(in: 0..<targets.count, using: &random)])
         }
       }

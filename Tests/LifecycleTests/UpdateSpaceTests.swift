@@ -21,7 +21,7 @@ struct UpdateSpaceTests {
     let many = MemoryPackage(
       files: Dictionary(uniqueKeysWithValues: (0..<450).map { ("small/\($0)", "") }))
     for (package, reason) in [
-      (large, " are to be written, and"), (many, "files and folders are to be made"),
+      (large, " are to be written, and"), (many, "files and directories are to be made"),
     ] {
       let error = #expect(throws: LifecycleError.self) { try rig.run(.update, package) }
       #expect(error?.description.contains("cannot update 'org.example.one' in '") ?? false)
@@ -107,7 +107,7 @@ struct InterruptedSource: EntrySource {
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   private static let waiting: ByteString =
     "phone/.sandboxctl/safe-harbor/apps/org.example.one/data/Documents/thesis.txt"
 
@@ -122,8 +122,8 @@ extension UpdateRig {
     #expect(isDone || version == nil, "\(what)")
     #expect(isDone || !mustBe, "\(what)")
     if isDone {
-      let home = try dataFolder()
-      let inner = ByteString(home.bytes.dropFirst(rig.folder.path.count + 1))
+      let home = try dataDirectory()
+      let inner = ByteString(home.bytes.dropFirst(rig.directory.path.count + 1))
       #expect(try rig.text(inner.appending("Documents/thesis.txt")) == "a thesis", "\(what)")
       #expect((try? rig.text(Self.waiting)) == nil, "\(what)")
     } else {

@@ -9,41 +9,41 @@ import Testing
 
 /// What an update makes of an app's containers, and when it refuses.
 @Suite(.spreadScans) struct UpdateTests {
-  private static let share = "\(UpdateRig.app).share"
+  private static let share = "\(UpdateFixture.app).share"
   private static let withShare = MemoryPackage(extensions: [(share, "20")], files: ["new": "new"])
 
   @Test func dataMovesAsItIs() throws {
-    let rig = try UpdateRig()
-    let before = try rig.rig.records(rig.data.appending(UpdateRig.old))
-    let inodes = try rig.inodes(rig.data.appending(UpdateRig.old))
+    let rig = try UpdateFixture()
+    let before = try rig.rig.records(rig.data.appending(UpdateFixture.old))
+    let inodes = try rig.inodes(rig.data.appending(UpdateFixture.old))
     let report = try rig.run(.update, Self.withShare)
     #expect(report.isComplete && report.saved != nil)
     let device = try rig.device()
-    let app = try #require(device.apps.first { $0.identifier == UpdateRig.identifier })
+    let app = try #require(device.apps.first { $0.identifier == UpdateFixture.identifier })
     #expect(app.version == "2.0" && app.extensions.map(\.build) == ["20"])
     let names = try rig.rig.names(rig.data)
     let new = try #require(names.first)
-    #expect(names.count == 1 && new != UpdateRig.old)
+    #expect(names.count == 1 && new != UpdateFixture.old)
     let moved = try rig.inodes(rig.data.appending(new))
     for (path, inode) in inodes
-    where path != UpdateRig.metadata && !["Documents/own", "Documents/seen"].contains(path) {
+    where path != UpdateFixture.metadata && !["Documents/own", "Documents/seen"].contains(path) {
       #expect(moved[path] == inode, "\(path)")
     }
     let after = try rig.rig.records(rig.data.appending(new))
     #expect(Set(after.keys) == Set(before.keys))
-    for (path, record) in before where record.kind == .file && path != UpdateRig.metadata {
+    for (path, record) in before where record.kind == .file && path != UpdateFixture.metadata {
       #expect(after[path] == record, "\(path)")
     }
     #expect(
       after["Documents/own"]?.target
-        == rig.rig.folder.path(rig.data).appending(new)
+        == rig.rig.directory.path(rig.data).appending(new)
         .appending("Library/Caches"))
     #expect(
       after["Documents/seen"]?.target
         == ByteString("/private/var/mobile/Containers/Data/Application/\(new)/tmp"))
     #expect(after["Documents/foreign"]?.target == "/usr/share/dict")
     let metadata = try PropertyList(
-      reading: rig.rig.folder.read(rig.data.appending(new).appending(UpdateRig.metadata)))
+      reading: rig.rig.directory.read(rig.data.appending(new).appending(UpdateFixture.metadata)))
     #expect(metadata["MCMMetadataUUID"]?.stringValue == new)
     #expect(metadata["MCMMetadataInfo"]?["kept"]?.stringValue == "yes")
     let trash = try rig.trash()
@@ -53,7 +53,7 @@ import Testing
 
   /// The plan tells each path once, with what becomes of it, and its sums are what is there.
   @Test func thePlanTellsEverything() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let plan = try rig.plan(.update, Self.withShare)
     let data = try #require(plan.containers.first { $0.path == "apps/org.example.one/data" })
     #expect(data.fate == .move)
@@ -64,7 +64,7 @@ import Testing
     #expect(data.links.map(\.path.lastComponent) == ["own", "seen"])
     #expect(data.foreignLinks.map(\.path.lastComponent) == ["foreign"])
     let sum = data.paths.reduce(0) { $0 + $1.totals.files }
-    let files = try rig.rig.records(rig.data.appending(UpdateRig.old))
+    let files = try rig.rig.records(rig.data.appending(UpdateFixture.old))
       .values.count { $0.kind == .file }
     #expect(sum == files)
     #expect(plan.notHeld.contains { $0.path.lastComponent == "tmp" })
@@ -72,26 +72,26 @@ import Testing
   }
 
   @Test func thePlanIsMadeOnlyOfWhatItIsGiven() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let scan = try rig.scan()
     let request = AppChangeRequest(
-      .update, of: UpdateRig.identifier, package: Self.withShare.app, seed: [1, 2])
+      .update, of: UpdateFixture.identifier, package: Self.withShare.app, seed: [1, 2])
     let (first, second) = (AppChangePlan.make(scan, request), AppChangePlan.make(scan, request))
     #expect(first.containers.map(\.to) == second.containers.map(\.to))
     #expect(first.containers.map(\.paths) == second.containers.map(\.paths))
     #expect(first.refusals == second.refusals && first.notHeld == second.notHeld)
   }
 
-  /// Strictly, what the platform may drop goes to the trash; folders that apps expect come back empty.
+  /// Strictly, what the platform may drop goes to the trash; directories that apps expect come back empty.
   @Test func strictlyWhatMayVanishGoes() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let report = try rig.run(.update, Self.withShare) { $0.isStrict = true }
     #expect(report.isComplete)
-    let home = try Folder.open(path: rig.dataFolder())
-    #expect(try home.folder("tmp").names().isEmpty)
+    let home = try Directory.open(path: rig.dataDirectory())
+    #expect(try home.directory("tmp").names().isEmpty)
     #expect(try home.statusIfPresent("StoreKit") == nil)
-    #expect(try home.folder("Documents").names().contains("thesis.txt"))
-    #expect(try home.folder("Library").folder("Caches").names() == ["img"])
+    #expect(try home.directory("Documents").names().contains("thesis.txt"))
+    #expect(try home.directory("Library").directory("Caches").names() == ["img"])
     let trash = try rig.trash()
     #expect(trash["apps/org.example.one/data/tmp/upload"] == "temporary")
     #expect(trash["apps/org.example.one/data/StoreKit/receipt"] == "unknown")
@@ -99,21 +99,21 @@ import Testing
 
   /// What nobody can make again is not dropped, whatever a policy says.
   @Test func nothingPreciousIsDiscarded() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     try rig.run(.update, Self.withShare, [UpdatePropertyTests.greedy])
-    let home = try Folder.open(path: rig.dataFolder())
-    #expect(try home.folder("Documents").names().contains("thesis.txt"))
-    #expect(try home.folder("Library").folder("Caches").names().isEmpty)
+    let home = try Directory.open(path: rig.dataDirectory())
+    #expect(try home.directory("Documents").names().contains("thesis.txt"))
+    #expect(try home.directory("Library").directory("Caches").names().isEmpty)
     #expect(try rig.trash()["apps/org.example.one/data/Library/Caches/img/a.png"] == "picture")
   }
 
   /// The exchange renames as often for many files as for few, and opens none of them.
   @Test func theExchangeCostsTheSameForAnySize() throws {
     func renames(_ files: Int) throws -> Int {
-      let rig = try UpdateRig()
-      let documents = try Folder.open(path: rig.dataFolder().appending("Documents"))
-      try documents.createFolder("many")
-      let many = try documents.folder("many")
+      let rig = try UpdateFixture()
+      let documents = try Directory.open(path: rig.dataDirectory().appending("Documents"))
+      try documents.createDirectory("many")
+      let many = try documents.directory("many")
       for number in 0..<files { try many.create(ByteString("\(number)")).write([1, 2, 3]) }
       let sparse = try documents.create("sparse")
       try sparse.truncate(to: 10 << 30)
@@ -128,7 +128,7 @@ import Testing
   }
 
   @Test func anExtensionThatIsGoneGoes() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let report = try rig.run(.update, MemoryPackage())
     #expect(report.isComplete)
     #expect(try rig.rig.names("phone/Containers/Data/PluginKitPlugin").isEmpty)
@@ -139,7 +139,7 @@ import Testing
   }
 
   @Test func whatForbidsItIsSaid() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     func codes(
       _ package: MemoryPackage, _ change: AppChange = .update,
       _ adapt: (inout AppChangeRequest) -> Void = { _ in }
@@ -164,9 +164,9 @@ import Testing
   }
 
   @Test func anAppThatRunsIsLeftAlone() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let before = try rig.records()
-    let file = try rig.dataFolder().appending("Documents/thesis.txt")
+    let file = try rig.dataDirectory().appending("Documents/thesis.txt")
     let sleeper = try Program.start("sleep", ["600"], standardInput: file)
     defer { sleeper.end() }
     let error = #expect(throws: LifecycleError.self) {
@@ -177,7 +177,7 @@ import Testing
   }
 
   @Test func withoutARepositoryItIsRefused() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let plan = try rig.plan(.update, Self.withShare)
     var source = Self.withShare
     let error = #expect(throws: LifecycleError.self) {
@@ -192,12 +192,13 @@ import Testing
 
   /// The snapshot before it holds the app as it was, and the next backup opens no file that moved.
   @Test func theNextBackupOpensNothingThatMoved() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     _ = try rig.backup()
     #expect(try rig.backup().opened == 0)
     let report = try rig.run(.update, Self.withShare)
     let saved = try #require(report.saved)
-    #expect(saved.snapshot.reason == .preUpdate && saved.snapshot.scope == .apps([UpdateRig.app]))
+    #expect(
+      saved.snapshot.reason == .preUpdate && saved.snapshot.scope == .apps([UpdateFixture.app]))
     let next = try rig.backup()
     // The new bundle's files and the metadata of its container and of those that moved.
     #expect(next.opened == 3 + 3, "\(next.opened)")
@@ -207,14 +208,14 @@ import Testing
   /// What a helper writes between plan and exchange is not lost: it goes along, or lies in the trash
   /// and is told.
   @Test func whatComesMeanwhileIsKept() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let plan = try rig.plan(.update, MemoryPackage()) { $0.isStrict = true }
     try rig.write("late", "Documents/late")
     try rig.write("late top", "Fresh/late")
     try rig.write("late tmp", "tmp/late")
     try rig.put(
       "late draft",
-      ByteString("phone/Containers/Data/PluginKitPlugin").appending(UpdateRig.plugIn)
+      ByteString("phone/Containers/Data/PluginKitPlugin").appending(UpdateFixture.plugIn)
         .appending("Documents/late"))
     let report = try rig.carryOut(plan, MemoryPackage())
     #expect(!report.isComplete)
@@ -223,15 +224,15 @@ import Testing
         "apps/org.example.one/data/tmp/late",
         "apps/org.example.one/extensions/org.example.one.share/data/Documents/late",
       ])
-    let home = try Folder.open(path: rig.dataFolder())
-    #expect(try home.folder("Documents").statusIfPresent("late") != nil)
-    #expect(try home.folder("Fresh").statusIfPresent("late") != nil)
+    let home = try Directory.open(path: rig.dataDirectory())
+    #expect(try home.directory("Documents").statusIfPresent("late") != nil)
+    #expect(try home.directory("Fresh").statusIfPresent("late") != nil)
     #expect(try rig.trash()["apps/org.example.one/data/tmp/late"] == "late tmp")
   }
 
   /// Data that was restored before its app comes with the app.
   @Test func whatWaitedIsAdopted() throws {
-    let rig = try UpdateRig(isInstalled: false)
+    let rig = try UpdateFixture(isInstalled: false)
     let harbor: ByteString = "phone/.sandboxctl/safe-harbor/apps/org.example.one"
     try rig.put("waited", harbor.appending("data/Documents/thesis"))
     try rig.put(
@@ -247,13 +248,13 @@ import Testing
         "apps/org.example.one/bundle", "apps/org.example.one/data",
         "apps/org.example.one/extensions/org.example.one.share/data",
       ])
-    let home = try Folder.open(path: rig.dataFolder())
-    #expect(try home.folder("Documents").names() == ["thesis"])
+    let home = try Directory.open(path: rig.dataDirectory())
+    #expect(try home.directory("Documents").names() == ["thesis"])
   }
 
   /// What waits for a container that is there already goes on waiting, which is said.
   @Test func whatWaitsBesideDataStays() throws {
-    let rig = try UpdateRig()
+    let rig = try UpdateFixture()
     let harbor: ByteString = "phone/.sandboxctl/safe-harbor/apps/org.example.one/data"
     try rig.put("waited", harbor.appending("Documents/thesis.txt"))
     let plan = try rig.plan(.update, Self.withShare)
@@ -261,12 +262,12 @@ import Testing
     #expect(plan.notes.allSatisfy { $0.remark.contains("safe-harbor") })
     #expect(try rig.carryOut(plan, Self.withShare).isComplete)
     #expect(try rig.rig.text(harbor.appending("Documents/thesis.txt")) == "waited")
-    let home = try rig.dataFolder().appending("Documents")
-    #expect(try Folder.open(path: home).file("thesis.txt").status().size == 8)
+    let home = try rig.dataDirectory().appending("Documents")
+    #expect(try Directory.open(path: home).file("thesis.txt").status().size == 8)
   }
 
   @Test func aFirstInstallMakesTheContainers() throws {
-    let rig = try UpdateRig(isInstalled: false)
+    let rig = try UpdateFixture(isInstalled: false)
     let report = try rig.run(.install, MemoryPackage(groups: ["group.one"]))
     #expect(report.isComplete && report.trash == nil)
     let device = try rig.device()
@@ -274,19 +275,20 @@ import Testing
       device.containers.map(\.logicalPrefix) == [
         "apps/org.example.one/bundle", "apps/org.example.one/data", "groups/group.one",
       ])
-    let home = try Folder.open(path: rig.dataFolder())
-    #expect(try home.names() == [UpdateRig.metadata, "Documents", "Library", "tmp"])
+    let home = try Directory.open(path: rig.dataDirectory())
+    #expect(try home.names() == [UpdateFixture.metadata, "Documents", "Library", "tmp"])
     #expect(!rig.hasStaging)
   }
 }
 
-extension UpdateRig {
+extension UpdateFixture {
   func inodes(_ path: ByteString) throws -> [ByteString: UInt64] {
     var found: [ByteString: UInt64] = [:]
     for name in try rig.records(path).keys {
-      let whole = rig.folder.path(path).appending(name)
+      let whole = rig.directory.path(path).appending(name)
       found[name] =
-        try Folder.open(path: whole.above(in: "/")).status(whole.lastComponent ?? "").identity.inode
+        try Directory.open(path: whole.above(in: "/")).status(whole.lastComponent ?? "").identity
+        .inode
     }
     return found
   }
@@ -294,7 +296,7 @@ extension UpdateRig {
   func backup() throws -> BackupReport {
     let device = try device()
     let scan = DeviceScan.run(
-      device, policy: try PurgeRig.policy(),
+      device, policy: try PurgeFixture.policy(),
       options: ScanOptions(destination: Destination(isUnencrypted: true)))
     return try BackupOperation(BackupPlan.make(scan), to: rig.repository, request).run()
   }

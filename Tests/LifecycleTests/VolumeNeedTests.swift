@@ -19,7 +19,7 @@ import Testing
   }
 
   private static func need(_ bytes: UInt64, _ entries: UInt64, _ space: VolumeSpace) -> VolumeNeed {
-    VolumeNeed(folder: "small", bytes: bytes, entries: entries, space: space)
+    VolumeNeed(directory: "small", bytes: bytes, entries: entries, space: space)
   }
 
   @Test func filesTakeWholeBlocksWhereThatIsKnown() {
@@ -46,11 +46,11 @@ import Testing
 
   /// What is there as it should be is not written; what gives way is written beside it.
   @Test func whatIsWrittenIsCounted() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("same", at: "tree/same")
-    try rig.folder.write(Seeded(1).someBytes(5000), at: "tree/a/other")
-    try rig.folder.write(Seeded(2).someBytes(100), at: "tree/b/c/new")
-    let tree = try Folder.open(path: rig.folder.path("tree"))
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("same", at: "tree/same")
+    try rig.directory.write(Seeded(1).someBytes(5000), at: "tree/a/other")
+    try rig.directory.write(Seeded(2).someBytes(100), at: "tree/b/c/new")
+    let tree = try Directory.open(path: rig.directory.path("tree"))
     try tree.createHardLink("same too", to: "same", in: tree)
     try tree.createLink("link", to: "same")
     try tree.create("holes").truncate(to: 1 << 40)
@@ -59,30 +59,31 @@ import Testing
     let blocks = Self.space(0, .blocks(4096))
     let whole = try rig.plan(report, into: "new/er/back", .ifChanged).need(on: blocks)
     #expect(whole.bytes == 4096 + 8192 + 4096)
-    // The folder and the three in it, five files and links of which one has two names; the staging.
+    // The directory and the three in it, five files and links of which one has two names; the staging.
     #expect(whole.entries == 4 + 5 + 3)
     #expect(try rig.plan(report, into: "back", .ifChanged).volumeNeeds(from: reader).count == 1)
     #expect(try rig.restore(report).isComplete)
     let idle = try rig.plan(report, into: "back", .ifChanged)
     #expect(idle.isIdle && idle.volumeNeeds(from: reader).isEmpty)
-    try rig.folder.write("something else", at: "back/a/other")
+    try rig.directory.write("something else", at: "back/a/other")
     let part = try rig.plan(report, into: "back", .ifChanged).need(on: blocks)
     #expect(part.bytes == 8192)
-    #expect(part.entries == 2 + 3, "the file and its folder, in which it is staged")
+    #expect(part.entries == 2 + 3, "the file and its directory, in which it is staged")
     let all = try rig.plan(report, into: "back", .always).need(on: blocks)
     #expect(all.bytes == whole.bytes && all.entries <= whole.entries)
   }
 
-  /// As the folders of the restore's own path are made, too.
-  @Test func missingFoldersAreCounted() throws {
-    let rig = try Rig(inMemory: true)
-    try rig.folder.write("text", at: "tree/file")
+  /// As the directories of the restore's own path are made, too.
+  @Test func missingDirectoriesAreCounted() throws {
+    let rig = try Fixture(inMemory: true)
+    try rig.directory.write("text", at: "tree/file")
     let report = try rig.backup()
     let reader = try rig.repository.beginReading()
     let names: [ByteString] = ["back", "new/er/back"]
     let counts = try names.map { name in
       let plan = try RestorePlan.make(
-        try #require(report.snapshot), path: "folders/tree", to: rig.folder.path(name), from: reader
+        try #require(report.snapshot), path: "folders/tree", to: rig.directory.path(name),
+        from: reader
       )
       return try #require(plan.volumeNeeds(from: reader).first).entries
     }
@@ -93,9 +94,9 @@ import Testing
   @Test(arguments: [("ext4", true), ("xfs", true), ("btrfs", false)])
   func someFileSystemsKeepFilesAsTheyAre(kind: String, isSure: Bool) throws {
     guard Mount.isPermitted(new: kind) else { return }
-    let scratch = try TemporaryFolder("keeping")
+    let scratch = try TemporaryDirectory("keeping")
     let mount = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
-    let space = try scratch.folder.folder("m").space()
+    let space = try scratch.directory.directory("m").space()
     #expect((space.keeping != .unknown) == isSure)
     #expect(space.countsInodes == isSure)
     #expect((space.reserved > 0) == (kind == "ext4"), "\(space)")

@@ -21,12 +21,12 @@ import Testing
   }
 
   @Test func largeFilesAreSyncedByThemselvesOnOldKernels() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     var random = Seeded(18)
     for name: ByteString in ["one", "two"] {
-      try rig.folder.write(random.bytes(3 << 20), at: ByteString("tree").appending(name))
+      try rig.directory.write(random.bytes(3 << 20), at: ByteString("tree").appending(name))
     }
-    try rig.folder.write("small", at: "tree/small")
+    try rig.directory.write("small", at: "tree/small")
     let report = try rig.backup()
     func syncs(on kernel: KernelVersion) throws -> Int {
       let plan = try rig.plan(report, into: ByteString("on-\(kernel.minor)"), .never)
@@ -43,9 +43,9 @@ import Testing
 
   /// On an old kernel the failure of such a file is one of the restore.
   @Test func aLargeFileThatCannotBeSyncedFails() throws {
-    let rig = try Rig(inMemory: true)
+    let rig = try Fixture(inMemory: true)
     var random = Seeded(19)
-    try rig.folder.write(random.bytes(3 << 20), at: "tree/one")
+    try rig.directory.write(random.bytes(3 << 20), at: "tree/one")
     let plan = try rig.plan(try rig.backup(), into: "into", .never)
     let failing = Faults.Plan(failing: [.sync], at: 1, number: 5)
     let outcome = try Faults.inject(failing) {

@@ -14,8 +14,8 @@ extension ContainerScan {
   static func wide(
     _ count: Int, name: (Int) -> String, verdict: (Int) -> Verdict = { _ in .silent() }
   ) throws -> ContainerScan {
-    let rig = try Rig(inMemory: true)
-    _ = try rig.folder.write([1], at: "tree/file")
+    let rig = try Fixture(inMemory: true)
+    _ = try rig.directory.write([1], at: "tree/file")
     let model = try #require(try rig.scan().containers.first)
     var scan = ContainerScan(model.container)
     scan.append(model.entries[0], accessed: 0)

@@ -6,13 +6,13 @@ import Testing
 
 /// The policies that come with the program, as they lie in the checkout.
 @Suite struct BuiltinPolicyTests {
-  private static let folder = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+  private static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
     .deletingLastPathComponent().deletingLastPathComponent().appendingPathComponent("policies")
 
   private static var sources: [PolicySource] {
-    let files = (try? FileManager.default.contentsOfDirectory(atPath: folder.path)) ?? []
+    let files = (try? FileManager.default.contentsOfDirectory(atPath: directory.path)) ?? []
     return files.filter { $0.hasSuffix(".yaml") }.sorted().compactMap { file in
-      (try? Data(contentsOf: folder.appendingPathComponent(file))).map {
+      (try? Data(contentsOf: directory.appendingPathComponent(file))).map {
         PolicySource(name: file, bytes: Array($0), origin: .builtin)
       }
     }
@@ -31,6 +31,28 @@ import Testing
         #expect(marker.source != nil, "\(marker.location): no source")
       }
     }
+  }
+
+  /// The overlays that the pages print are sound, and their examples hold over the built-in policies.
+  @Test(
+    .enabled(if: !sources.isEmpty, "there are no policies in the checkout"),
+    arguments: [
+      ("docs/policies.md", "```yaml\noverlay:", "```\n"),
+      ("Man/sandboxctl-policy.5", ".Bd -literal -offset indent\noverlay:", ".Ed\n"),
+    ])
+  func overlaysOfThePagesAreWithoutMistake(page: String, begin: String, end: String) throws {
+    let file = Self.directory.deletingLastPathComponent().appendingPathComponent(page)
+    let text = try String(contentsOf: file, encoding: .utf8)
+    let first = try #require(text.range(of: begin), "\(page) has no overlay")
+    let rest = text[first.upperBound...]
+    let last = try #require(rest.range(of: end), "the overlay of \(page) has no end")
+    let overlay = PolicySource(
+      name: page, bytes: Array("overlay:\(rest[..<last.lowerBound])".utf8), origin: .user)
+    let library = PolicyLibrary(Self.sources + [overlay])
+    #expect(library.lint(page).map(\.description) == [])
+    let (count, failures) = library.test(page)
+    #expect(count > 0)
+    #expect(failures.isEmpty)
   }
 
   @Test(.enabled(if: !sources.isEmpty, "there are no policies in the checkout"))

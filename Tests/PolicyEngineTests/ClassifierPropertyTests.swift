@@ -63,7 +63,7 @@ import Testing
     #expect(refusals > 500, "the test has something to say")
   }
 
-  @Test func aLeftOutFolderIsEnteredOnlyForAKeepingRule() throws {
+  @Test func aLeftOutDirectoryIsEnteredOnlyForAKeepingRule() throws {
     let policy = try compile(
       policy(
         "{id: c, match: Caches/**, class: cache, backup: never}",

@@ -97,7 +97,8 @@ import Testing
       PolicySource(
         name: "/etc/20.yaml", text: file("overlay: [flatpak]", "restore"), origin: .system),
       PolicySource(name: "/etc/10.yaml", text: file("overlay: all", "skip"), origin: .system),
-      PolicySource(name: "/etc/30.yaml", text: file("overlay: [folder]", "skip"), origin: .system),
+      PolicySource(
+        name: "/etc/30.yaml", text: file("overlay: [directory]", "skip"), origin: .system),
       PolicySource(
         name: "z.yaml", text: file("overlay: all", "recreate-empty"), origin: .commandLine),
       PolicySource(name: "c.yaml", text: file("policy: c", "remove"), origin: .commandLine),

@@ -26,7 +26,7 @@ import Testing
     expectIssue(
       "policy: a\nschema: 1\nlayout: flatpak\nextends: [¶b]\n", .extends,
       problem: "'b' is for the layout folder", expected: "a policy for flatpak",
-      with: ["b.yaml": "policy: b\nschema: 1\nlayout: folder\n"])
+      with: ["b.yaml": "policy: b\nschema: 1\nlayout: directory\n"])
   }
 
   @Test func examplesThatFail() {
@@ -60,12 +60,12 @@ import Testing
       problem: "'a//b' is no path", expected: "one slash")
     expectIssue(
       head + "{in: data, path: a/b, marked: {¶b: m}, class: unknown}\n",
-      .value, problem: "'b' is not on the way", expected: "a folder above it")
+      .value, problem: "'b' is not on the way", expected: "a directory above it")
     expectIssue(
       head + "¶{in: data, path: a/b, marked: {a: m}, class: unknown}\n",
       .value, problem: "there is no marker 'm'", expected: "a marker of the policy")
     expectIssue(
-      "layout: folder\n" + head + "¶{in: data, path: a, class: unknown}\n",
+      "layout: directory\n" + head + "¶{in: data, path: a, class: unknown}\n",
       .value, problem: "the layout folder has no container 'data'", expected: "folder")
     expectIssue(
       "policy: x\nschema: 1\nexamples:\n  - ¶{in: data, path: a}\n", .key,

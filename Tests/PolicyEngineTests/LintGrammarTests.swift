@@ -89,7 +89,7 @@ import Testing
       "policy: x\nschema: ¶2\n", .value, problem: "'schema' is '2'", expected: "from 1 to 1")
     expectIssue(
       "policy: x\nschema: 1\nlayout: ¶ios\n", .value, problem: "'layout' is 'ios'",
-      expected: "coresimulator, flatpak, macos, snap, folder")
+      expected: "coresimulator, flatpak, macos, snap, directory")
     expectIssue(
       "overlay: ¶iphone\nschema: 1\n", .value, problem: "'overlay' is 'iphone'", expected: "all")
     expectIssue(
@@ -136,7 +136,7 @@ import Testing
       problem: "an overlay has 'finally'", expected: "behind all policies")
     expectIssue(
       "overlay: [flatpak, ¶android]\nschema: 1\n", .value, problem: "'overlay' is 'android'",
-      expected: "coresimulator, flatpak, macos, snap, folder")
+      expected: "coresimulator, flatpak, macos, snap, directory")
   }
 
   @Test func markersSayWhatTheyLookFor() {

@@ -43,7 +43,7 @@ import Testing
       policy("{id: a, match: ¶Cache/**, class: cache, in: data}", head: "layout: flatpak\n"),
       .unmatchable, problem: "cannot match", expected: "data, config, cache")
     expectIssue(
-      policy("{id: a, match: ¶x/**, class: cache}", head: "layout: folder\n"), .unmatchable,
+      policy("{id: a, match: ¶x/**, class: cache}", head: "layout: directory\n"), .unmatchable,
       problem: "containers that the layout never has: data, extension", expected: "folder")
     expectIssue(
       "overlay: [flatpak, coresimulator]\nschema: 1\nrules:\n"

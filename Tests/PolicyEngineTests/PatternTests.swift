@@ -81,7 +81,7 @@ import Testing
     #expect(hangul.matches([Array("\u{1112}\u{1161}\u{11AB}\u{1100}\u{1173}\u{11AF}".utf8)]))
   }
 
-  @Test func fixedPrefixIsTheFolderThatStays() throws {
+  @Test func fixedPrefixIsTheDirectoryThatStays() throws {
     #expect(try pattern("Library/Caches/**").fixedPrefix == components("Library/Caches"))
     #expect(try pattern("tmp/*.x").fixedPrefix == components("tmp"))
     #expect(try pattern("**/a").fixedPrefix == [])

@@ -57,13 +57,13 @@ import Testing
   }
 
   @Test func thePoliciesFitTheSchema() throws {
-    let folder = Self.root.appendingPathComponent("policies")
-    let files = try FileManager.default.contentsOfDirectory(atPath: folder.path).filter {
+    let directory = Self.root.appendingPathComponent("policies")
+    let files = try FileManager.default.contentsOfDirectory(atPath: directory.path).filter {
       $0.hasSuffix(".yaml")
     }
     let schema = SchemaValidator(PolicySchema.document)
     for file in files {
-      let text = try Data(contentsOf: folder.appendingPathComponent(file))
+      let text = try Data(contentsOf: directory.appendingPathComponent(file))
       #expect(schema.accepts(JSON(try YAML.parse(Array(text)))), "\(file)")
     }
   }

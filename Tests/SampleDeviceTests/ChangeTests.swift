@@ -7,7 +7,7 @@ import Testing
 struct ChangeTests {
   @Test("lead to what is made on that day, from the start and from any other day")
   func leadToTheDay() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     let place = scratch.path("a")
     _ = try SampleDevice.make(at: place)
     for day in [1, 2, 30, 3] {
@@ -20,7 +20,7 @@ struct ChangeTests {
 
   @Test("edit, add and delete documents, change databases and preferences, let caches grow")
   func changeWhatTheySay() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let before = Set(try TreeListing(scratch.path("a")).lines)
     let report = try SampleDevice.change(at: scratch.path("a"), day: 1)
@@ -36,14 +36,14 @@ struct ChangeTests {
     #expect(come.contains { $0.contains("Day 1.md") } && come.contains { $0.contains("IMG_1001") })
     #expect(come.filter { $0.contains("fsCachedData/") }.count == 2)
     #expect(come.count < 25, "most of the device stays as it was")
-    #expect(report.entries == come.filter { !$0.contains(" folder") }.count)
+    #expect(report.entries == come.filter { !$0.contains(" directory") }.count)
   }
 
   @Test("leave alone what another program changed or removed elsewhere")
   func leaveTheRestAlone() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
-    let caches = try Folder.open(
+    let caches = try Directory.open(
       path: scratch.path("a/data/Containers/Data/Application")
         .appending("6B0D549B-6F03-475A-9600-A35A099950D8/Library/Caches/Thumbnails"))
     try caches.remove("IMG_0001.png")
@@ -53,12 +53,12 @@ struct ChangeTests {
 
   @Test("do not write through another name of a file, nor through a link")
   func replaceFiles() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
-    let notes = try Folder.open(
+    let notes = try Directory.open(
       path: scratch.path("a/data/Containers/Data/Application")
         .appending("D23F0824-128B-4F33-8C5C-7FD0A6A3A450/Documents/Notes"))
-    let other = try Folder.open(path: scratch.path)
+    let other = try Directory.open(path: scratch.path)
     try other.createHardLink("kept", to: "Groceries.md", in: notes)
     let kept = try other.file("kept").readAll(limit: 65_536)
     try other.createLink("link", to: "kept")

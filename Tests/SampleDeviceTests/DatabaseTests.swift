@@ -10,7 +10,7 @@ struct DatabaseTests {
   @Test(
     "are sound and have the rows that are told, with the log and without", arguments: [0, 1, 30])
   func areReal(day: Int) throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"), day: day)
     let databases = try SampleDevice.databases(day: day)
     #expect(databases.count == 6)
@@ -43,7 +43,7 @@ struct DatabaseTests {
         Int64(index) * 50_000 + 1,
         [.null, .integer(number), .real(Double(index) / 3), .text("n\u{e9} \(number)"), .blob([9])])
     }
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     let path = scratch.path("values.sqlite").description
     let image = SQLiteImage(
       table: "t", columns: "id INTEGER PRIMARY KEY, n, r REAL, s TEXT, b BLOB", rows: rows)
@@ -63,7 +63,7 @@ struct DatabaseTests {
   func growIntoLeaves(count: Int) throws {
     let rows = (0..<count).map { SQLiteRow(Int64($0 + 1), [.null, .text("row \($0) of many")]) }
     let image = SQLiteImage(table: "t", columns: "id INTEGER PRIMARY KEY, s", rows: rows)
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     let path = scratch.path("many.sqlite").description
     try Data(image.file).write(to: URL(fileURLWithPath: path))
     #expect(try query(path, "PRAGMA integrity_check") == "ok")
@@ -81,7 +81,7 @@ struct DatabaseTests {
         table: "t", columns: "id INTEGER PRIMARY KEY, s TEXT", rows: rows, journal: .log)
     }
     let log = SQLiteLog(after: image(3), commits: [image(5), image(900)], salt: 42).bytes
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     let path = scratch.path("t.sqlite").description
     try Data(image(3).file).write(to: URL(fileURLWithPath: path))
     try Data(log.dropLast(1)).write(to: URL(fileURLWithPath: path + "-wal"))

@@ -8,7 +8,7 @@ import Testing
 struct DiscoveryTests {
   @Test("has four apps, one of them offloaded, an extension, and groups known and guessed")
   func hasApps() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let device = try Device.find(root: scratch.path("a"))
     #expect(device.layout == .coreSimulator)

@@ -8,7 +8,7 @@ import Testing
 struct SampleDeviceTests {
   @Test("is the same each time it is made, and as the golden listing has it", arguments: [0, 1])
   func isDeterministic(day: Int) throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"), day: day)
     _ = try SampleDevice.make(at: scratch.path("b/c"), day: day)
     let listing = try TreeListing(scratch.path("a")).lines
@@ -19,8 +19,8 @@ struct SampleDeviceTests {
   @Test("does not depend on the umask", arguments: [0o000, 0o077, 0o777])
   func ignoresUmask(mask: mode_t) async throws {
     // A process has one umask: it is set in a process of its own, and for a user whom modes bind.
-    let scratch = try TemporaryFolder("sample")
-    try scratch.folder.setPermissions(0o777)
+    let scratch = try TemporaryDirectory("sample")
+    try scratch.directory.setPermissions(0o777)
     let place = scratch.path("sample").description
     await #expect(processExitsWith: .success) { [place = place as String, mask = mask as mode_t] in
       umask(mask)
@@ -33,7 +33,7 @@ struct SampleDeviceTests {
 
   @Test("is small, and its report says how large it is")
   func isSmall() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     let report = try SampleDevice.make(at: scratch.path("a"), day: SampleDevice.lastDay)
     let listing = try TreeListing(scratch.path("a"))
     #expect(report.bytes == listing.bytes)
@@ -46,30 +46,30 @@ struct SampleDeviceTests {
 
   @Test("has real names, links and holes")
   func hasOddities() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let data = scratch.path("a/data/Containers/Data/Application")
-    let notebook = try Folder.open(path: data.appending("D23F0824-128B-4F33-8C5C-7FD0A6A3A450"))
-    let documents = try notebook.folder("Documents")
-    let names = try documents.folder("Notes").names()
+    let notebook = try Directory.open(path: data.appending("D23F0824-128B-4F33-8C5C-7FD0A6A3A450"))
+    let documents = try notebook.directory("Documents")
+    let names = try documents.directory("Notes").names()
     let invalid = ByteString("Scan ".utf8 + [0xff, 0xfe] + ".txt".utf8)
     #expect(names.contains("Caf\u{e9}.md") && names.contains("Cafe\u{301}.md"))
     #expect(names.contains("Two\nlines.md") && names.contains(invalid))
-    #expect(try documents.folder("Empty folder").isEmpty())
+    #expect(try documents.directory("Empty directory").isEmpty())
     let own: ByteString =
       "/private/var/mobile/Containers/Data/Application/D23F0824-128B-4F33-8C5C-7FD0A6A3A450"
     #expect(try documents.target(of: "Latest.md") == own.appending("Documents/Notes/Recipes.md"))
-    let darkroom = try Folder.open(path: data.appending("6B0D549B-6F03-475A-9600-A35A099950D8"))
-    let albums = try darkroom.folder("Documents").folder("Albums")
-    #expect(try albums.folder("Trip").status("IMG_0003.PNG").links == 3)
-    let map = try darkroom.folder("Library").folder("Application Support").status("World.map")
+    let darkroom = try Directory.open(path: data.appending("6B0D549B-6F03-475A-9600-A35A099950D8"))
+    let albums = try darkroom.directory("Documents").directory("Albums")
+    #expect(try albums.directory("Trip").status("IMG_0003.PNG").links == 3)
+    let map = try darkroom.directory("Library").directory("Application Support").status("World.map")
     #expect(map.size == 1_048_576)
     #expect(map.allocated < 65_536)
   }
 
   @Test("has pictures that are pictures", .enabled(if: Program.exists("python3")))
   func hasPictures() throws {
-    let scratch = try TemporaryFolder("sample")
+    let scratch = try TemporaryDirectory("sample")
     _ = try SampleDevice.make(at: scratch.path("a"))
     let picture =
       scratch.path("a").description
@@ -97,13 +97,13 @@ struct SampleDeviceTests {
 
 /// Listings that were looked at once and must stay as they are.
 enum Golden {
-  private static let folder = URL(fileURLWithPath: #filePath)
+  private static let directory = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().appendingPathComponent("Golden")
 
   /// Compares lines with a golden file. With `SANDBOXCTL_RECORD=1` it is written anew, and the test
   /// fails all the same, so that nobody records by accident.
   static func compare(_ lines: [String], with name: String) throws {
-    let file = folder.appendingPathComponent(name)
+    let file = directory.appendingPathComponent(name)
     if ProcessInfo.processInfo.environment["SANDBOXCTL_RECORD"] == "1" {
       try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: file)
       Issue.record("\(name) is recorded: look at the difference, and run the tests again")

@@ -9,42 +9,44 @@ struct TreeListing {
   private var links: [FileIdentity: ByteString] = [:]
 
   init(_ path: ByteString) throws(SystemError) {
-    let root = try Folder.open(path: path)
+    let root = try Directory.open(path: path)
     lines.append(Self.line(".", "folder", try root.status()))
     try add(root, "")
   }
 
-  private mutating func add(_ folder: borrowing Folder, _ prefix: ByteString) throws(SystemError) {
-    for name in try folder.names() {
+  private mutating func add(_ directory: borrowing Directory, _ prefix: ByteString)
+    throws(SystemError)
+  {
+    for name in try directory.names() {
       let path = prefix.appending(name)
-      let status = try folder.status(name)
+      let status = try directory.status(name)
       var line: String
       switch status.kind {
       case .directory: line = Self.line(path, "folder", status)
-      case .symlink: line = Self.line(path, "link to \(try folder.target(of: name))", status)
-      case .file: line = Self.line(path, try content(name, path, in: folder, status), status)
+      case .symlink: line = Self.line(path, "link to \(try directory.target(of: name))", status)
+      case .file: line = Self.line(path, try content(name, path, in: directory, status), status)
       default: line = Self.line(path, "special", status)
       }
       if status.kind != .symlink {
-        let attributes = folder.attributes(of: name)
+        let attributes = directory.attributes(of: name)
         for key in try attributes.names() {
           let value = try attributes.value(of: key) ?? []
           line += " \(key)=\(ByteString(value))"
         }
       }
       lines.append(line)
-      if status.kind == .directory { try add(try folder.folder(name), path) }
+      if status.kind == .directory { try add(try directory.directory(name), path) }
     }
   }
 
   private mutating func content(
-    _ name: ByteString, _ path: ByteString, in folder: borrowing Folder, _ status: FileStatus
+    _ name: ByteString, _ path: ByteString, in directory: borrowing Directory, _ status: FileStatus
   ) throws(SystemError) -> String {
     if let first = links[status.identity] { return "same file as \(first)" }
     if status.links > 1 { links[status.identity] = path }
     files += 1
     bytes += status.size
-    let content = try folder.file(name).readAll(limit: 1 << 24) ?? []
+    let content = try directory.file(name).readAll(limit: 1 << 24) ?? []
     return "\(content.count) bytes \(Self.digest(content))"
   }
 

@@ -3,21 +3,21 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Devices that lie in one folder, as a Mac keeps its simulators, and homes in another.
+/// Devices that lie in one directory, as a Mac keeps its simulators, and homes in another.
 @Suite struct DeviceCandidateTests {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
   private let finder = DeviceFinder(machineID: "m", systemFlatpak: nil)
 
-  init() throws { folder = try TemporaryFolder() }
+  init() throws { directory = try TemporaryDirectory() }
 
   private func addSimulator(_ place: String, _ name: String, udid: String) throws {
-    try folder.propertyList(
+    try directory.propertyList(
       "\(place)/device.plist",
       .of([
         ("UDID", .string(ByteString(udid))), ("name", .string(ByteString(name))),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
-    try folder.makeFolder("\(place)/data/Containers/Data/Application")
+    try directory.makeDirectory("\(place)/data/Containers/Data/Application")
   }
 
   private static let udids = [
@@ -27,31 +27,31 @@ import Testing
   private func addTwo(named second: String = "Old iPhone") throws {
     try addSimulator("Devices/one", "iPhone 14", udid: Self.udids[0])
     try addSimulator("Devices/two", second, udid: Self.udids[1])
-    try folder.file("Devices/device_set.plist", "no device")
-    try folder.makeFolder("Devices/empty")
+    try directory.file("Devices/device_set.plist", "no device")
+    try directory.makeDirectory("Devices/empty")
   }
 
   @Test(arguments: [
     "old iphone", "Old iPhone", "two", "AAAAAAAA-0000-4000-8000-000000000002",
     "aaaaaaaa-0000-4000-8000-000000000002", "udid:AAAAAAAA-0000-4000-8000-000000000002",
   ])
-  func aDeviceIsFoundByItsNameFolderUDIDOrIdentity(_ word: String) throws {
+  func aDeviceIsFoundByItsNameDirectoryUDIDOrIdentity(_ word: String) throws {
     try addTwo()
-    let candidates = try finder.candidates(in: folder.path("Devices"))
+    let candidates = try finder.candidates(in: directory.path("Devices"))
     #expect(candidates.count == 2)
     let found = try candidates.device(ByteString(word))
-    #expect(found.folder == folder.path("Devices/two") && found.layout == .coreSimulator)
+    #expect(found.directory == directory.path("Devices/two") && found.layout == .coreSimulator)
     // What is chosen is what is found there.
-    let device = try finder.find(found.folder)
+    let device = try finder.find(found.directory)
     #expect(device.identity == found.identity && device.root == found.root)
     #expect(device.name == found.name)
   }
 
   @Test func byItsPathADeviceIsFoundWhateverOthersAreCalled() throws {
     try addTwo(named: "one")
-    let path = folder.path("Devices/one")
-    let candidates = try finder.candidates(in: folder.path("Devices"))
-    #expect(try candidates.device(path).folder == path)
+    let path = directory.path("Devices/one")
+    let candidates = try finder.candidates(in: directory.path("Devices"))
+    #expect(try candidates.device(path).directory == path)
     let error = #expect(throws: ModelError.self) { try candidates.device("ONE") }
     #expect(error?.code == .ambiguousDevice)
     for udid in Self.udids { #expect(error?.hint?.contains(udid) == true, "\(error?.hint ?? "")") }
@@ -59,7 +59,7 @@ import Testing
 
   @Test func anUnknownNameListsThoseThatAreThere() throws {
     try addTwo()
-    let candidates = try finder.candidates(in: folder.path("Devices"))
+    let candidates = try finder.candidates(in: directory.path("Devices"))
     let error = #expect(throws: ModelError.self) { try candidates.device("iPad") }
     #expect(error?.code == .noDevice)
     #expect(
@@ -68,9 +68,9 @@ import Testing
         + "'Old iPhone' (\(Self.udids[1]), coresimulator)")
   }
 
-  @Test func aFolderThatIsADeviceIsTheOnlyOne() throws {
+  @Test func aDirectoryThatIsADeviceIsTheOnlyOne() throws {
     try addTwo()
-    let candidates = try finder.candidates(in: folder.path("Devices/one"))
+    let candidates = try finder.candidates(in: directory.path("Devices/one"))
     #expect(candidates.map(\.name) == ["iPhone 14"])
     #expect(throws: ModelError.self) { try candidates.device("Old iPhone") }
   }
@@ -78,33 +78,34 @@ import Testing
   /// A home has a device for each of its layouts; the root of each is that of the device itself.
   @Test func homesAreFoundByTheirUsersNames() throws {
     for app in ["alice", "bob"] {
-      try folder.file("home/\(app)/.var/app/org.example.A/data/x", "x")
+      try directory.file("home/\(app)/.var/app/org.example.A/data/x", "x")
     }
-    try folder.file("home/bob/snap/reader/7/x", "x")
-    try folder.link("home/bob/snap/reader/current", to: "7")
-    let candidates = try finder.candidates(in: folder.path("home"))
+    try directory.file("home/bob/snap/reader/7/x", "x")
+    try directory.link("home/bob/snap/reader/current", to: "7")
+    let candidates = try finder.candidates(in: directory.path("home"))
     #expect(candidates.map(\.layout) == [.flatpak, .flatpak, .snap])
     let alice = try candidates.device("alice")
-    #expect(alice.root == folder.path("home/alice/.var/app"))
-    #expect(try finder.find(alice.folder).identity == alice.identity)
+    #expect(alice.root == directory.path("home/alice/.var/app"))
+    #expect(try finder.find(alice.directory).identity == alice.identity)
     #expect(
       #expect(throws: ModelError.self) { try candidates.device("bob") }?.code == .ambiguousDevice)
-    let snap = try DeviceFinder(layout: .snap, machineID: "m").candidates(in: folder.path("home"))
-    #expect(try snap.device("bob").root == folder.path("home/bob/snap"))
+    let snap = try DeviceFinder(layout: .snap, machineID: "m").candidates(
+      in: directory.path("home"))
+    #expect(try snap.device("bob").root == directory.path("home/bob/snap"))
   }
 
   /// A link may be anybody's: what it leads to can be named by itself.
-  @Test func noLinkAmongTheFoldersIsFollowed() throws {
+  @Test func noLinkAmongTheDirectoriesIsFollowed() throws {
     try addTwo()
-    try folder.link("Linked/two", to: folder.string + "/Devices/two")
-    #expect(try finder.candidates(in: folder.path("Linked")).isEmpty)
+    try directory.link("Linked/two", to: directory.string + "/Devices/two")
+    #expect(try finder.candidates(in: directory.path("Linked")).isEmpty)
   }
 
   @Test func aLongListNamesTheFirstTen() throws {
     for number in 10..<22 {
       try addSimulator("Devices/\(number)", "iPhone \(number)", udid: "UDID-\(number)")
     }
-    let listed = try finder.candidates(in: folder.path("Devices")).listed
+    let listed = try finder.candidates(in: directory.path("Devices")).listed
     #expect(listed.contains("'iPhone 19'") && !listed.contains("'iPhone 20'"))
     #expect(listed.hasSuffix(" and 2 more"))
   }

@@ -3,12 +3,12 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// What tests of devices make in a temporary folder.
-extension TemporaryFolder {
-  /// Makes a folder and those above it.
-  func makeFolder(_ name: String) throws { _ = try Folder.make(path: path(ByteString(name))) }
+/// What tests of devices make in a temporary directory.
+extension TemporaryDirectory {
+  /// Makes a directory and those above it.
+  func makeDirectory(_ name: String) throws { _ = try Directory.make(path: path(ByteString(name))) }
 
-  /// Writes a file and makes the folders above it.
+  /// Writes a file and makes the directories above it.
   func file(_ name: String, _ content: [UInt8] = []) throws {
     try write(content, at: ByteString(name))
   }
@@ -24,7 +24,7 @@ extension TemporaryFolder {
     let parts = ByteString(name).components
     guard let last = parts.last else { return }
     let above = parts.dropLast().reduce(path) { $0.appending($1) }
-    try Folder.make(path: above).createLink(last, to: ByteString(target))
+    try Directory.make(path: above).createLink(last, to: ByteString(target))
   }
 
   /// Makes a file of that size that takes no space.

@@ -74,15 +74,16 @@ import Testing
     switch source {
     case .signature:
       let text = isThere ? list : Array("<plist><dict/></plist>".utf8)
-      try device.folder.file(bundle + "/prog", MachOBuilder(signature: text).universal(is64: false))
-    case .section: try device.folder.file(bundle + "/prog", MachOBuilder(section: list).thin())
+      try device.directory.file(
+        bundle + "/prog", MachOBuilder(signature: text).universal(is64: false))
+    case .section: try device.directory.file(bundle + "/prog", MachOBuilder(section: list).thin())
     case .archivedEntitlements:
-      try device.folder.file(bundle + "/archived-expanded-entitlements.xcent", list)
+      try device.directory.file(bundle + "/archived-expanded-entitlements.xcent", list)
     case .provisioningProfile:
       let inner = String(decoding: list, as: UTF8.self)
         .replacingOccurrences(of: "<dict>", with: "<dict><key>Entitlements</key><dict>")
         .replacingOccurrences(of: "</dict>", with: "</dict></dict>")
-      try device.folder.file(
+      try device.directory.file(
         bundle + "/embedded.mobileprovision", [0x30, 0x82, 0xff] + Array(inner.utf8) + [0, 0x31])
     }
     try device.container(.group, "G1", "group.com.example.a")
@@ -106,7 +107,7 @@ import Testing
     let appex = bundle + "/PlugIns/S.appex"
     try device.info(
       appex, "com.example.a.s", name: "S", more: [("CFBundleExecutable", .string("s"))])
-    try device.folder.file(
+    try device.directory.file(
       appex + "/s", MachOBuilder(signature: MachOBuilder.entitlements(["group.x"])).thin())
     let app = try device.find().app("com.example.a")
     #expect(app.groups.map(\.group.bytes) == ["group.x"])
@@ -116,12 +117,12 @@ import Testing
     let device = try SimulatorDevice()
     let bundle = try device.bundle(
       "B1", "com.example.a", name: "A", more: [("CFBundleExecutable", .string("../../x"))])
-    try device.folder.file(bundle + "/archived-expanded-entitlements.xcent", "garbage")
-    try device.folder.file(bundle + "/embedded.mobileprovision", "no list here")
+    try device.directory.file(bundle + "/archived-expanded-entitlements.xcent", "garbage")
+    try device.directory.file(bundle + "/embedded.mobileprovision", "no list here")
     let other = try device.bundle(
       "B2", "com.example.b", name: "B", more: [("CFBundleExecutable", .string("b"))])
-    try device.folder.file(other + "/b", MachOBuilder(signature: Array("garbage".utf8)).thin())
-    try device.folder.sparse(other + "/archived-expanded-entitlements.xcent", size: 100 << 20)
+    try device.directory.file(other + "/b", MachOBuilder(signature: Array("garbage".utf8)).thin())
+    try device.directory.sparse(other + "/archived-expanded-entitlements.xcent", size: 100 << 20)
     let found = try device.find()
     #expect(found.apps.count == 2)
     #expect(found.findings(.unusableFile).count == 4)

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 @Suite struct FlatpakTests {
-  private func home() throws -> TemporaryFolder {
-    let home = try TemporaryFolder()
+  private func home() throws -> TemporaryDirectory {
+    let home = try TemporaryDirectory()
     for name in ["config/settings.ini", "data/db", "cache/blob", ".local/state/x", ".dir/x"] {
       try home.file(".var/app/org.example.Hello/\(name)", "x")
     }
@@ -87,12 +87,12 @@ import Testing
     }
   }
 
-  @Test func findsTheSameFromTheAppFolder() throws {
+  @Test func findsTheSameFromTheAppDirectory() throws {
     let home = try home()
     let device = try find(home.string + "/.var/app")
     #expect(try device.logicalPrefixes == find(home.string).logicalPrefixes)
     #expect(try device.identity == find(home.string).identity)
-    try home.makeFolder("copy")
+    try home.makeDirectory("copy")
     try FileManager.default.moveItem(
       at: home.url.appendingPathComponent(".var/app"),
       to: home.url.appendingPathComponent("copy/apps"))
@@ -101,7 +101,7 @@ import Testing
     #expect(copy.logicalPrefixes == ["apps/org.example.Hello/data", "apps/org.gone.App/data"])
   }
 
-  @Test func settingsAreOneFileOfTheirFolder() throws {
+  @Test func settingsAreOneFileOfTheirDirectory() throws {
     let home = try home()
     let device = try find(home.string)
     let container = try #require(device.containers.first { $0.kind == .settings })
@@ -147,9 +147,10 @@ import Testing
 @Suite(.enabled(if: Shared.has(FlatpakLab.material)))
 struct RealFlatpakTests {
   @Test func findsWhatFlatpakInstalledAndRan() throws {
-    let folder = try TemporaryFolder()
+    let directory = try TemporaryDirectory()
     let lab = try FlatpakLab(
-      in: folder, apps: ["org.example.Hello", "org.example.Idle"], running: ["org.example.Hello"])
+      in: directory, apps: ["org.example.Hello", "org.example.Idle"], running: ["org.example.Hello"]
+    )
     try lab.flatpak(["--user", "override", "--nosocket=x11", "org.example.Hello"])
     let list = try lab.flatpak([
       "--user", "list", "--app", "--columns=application,branch,origin,active:f,arch",
@@ -160,7 +161,7 @@ struct RealFlatpakTests {
     #expect(expected.count == 2)
 
     let finder = DeviceFinder(systemFlatpak: nil)
-    let device = try finder.find(ByteString(folder.string + "/home"))
+    let device = try finder.find(ByteString(directory.string + "/home"))
     #expect(device.layout == .flatpak)
     #expect(
       device.logicalPrefixes == [
@@ -175,7 +176,7 @@ struct RealFlatpakTests {
       #expect(installation.commit.bytes.starts(with: fields[3].bytes))
       #expect(installation.architecture == fields[4])
       #expect(installation.commit.count == 64)
-      #expect(installation.remoteURL == ByteString("file://\(folder.string)/flatpak-lab/repo"))
+      #expect(installation.remoteURL == ByteString("file://\(directory.string)/flatpak-lab/repo"))
     }
     #expect(
       device.apps.map(\.displayName) == ["Hello org.example.Hello", "Hello org.example.Idle"])

@@ -6,17 +6,17 @@ import Testing
 
 /// A macOS disk in a temporary folder: `Users/you` with containers, and `Applications`.
 struct MacOSDisk {
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   static let home = "Users/you"
   static let metadataName = ".com.apple.containermanagerd.metadata.plist"
 
   init() throws {
-    folder = try TemporaryFolder("macos")
-    try folder.makeFolder(Self.home + "/Library/Containers")
+    directory = try TemporaryDirectory("macos")
+    try directory.makeDirectory(Self.home + "/Library/Containers")
   }
 
   func metadata(_ place: String, _ identifier: ByteString, contentClass: Int64 = 2) throws {
-    try folder.propertyList(
+    try directory.propertyList(
       place + "/" + Self.metadataName,
       .of([
         ("MCMMetadataIdentifier", .string(identifier)),
@@ -28,24 +28,24 @@ struct MacOSDisk {
   /// Makes an app's container with a document; its metadata names `identifier`, where there is one.
   func container(_ name: String, _ identifier: ByteString? = nil) throws {
     let place = Self.home + "/Library/Containers/" + name
-    try folder.file(place + "/Data/Documents/letter", name)
+    try directory.file(place + "/Data/Documents/letter", name)
     if let identifier { try metadata(place, identifier) }
   }
 
   func group(_ name: String, _ identifier: ByteString? = nil) throws {
     let place = Self.home + "/Library/Group Containers/" + name
-    try folder.file(place + "/shared.db", name)
+    try directory.file(place + "/shared.db", name)
     if let identifier { try metadata(place, identifier, contentClass: 7) }
   }
 
-  /// Makes a bundle in a folder of apps; gives the path of its `Contents`.
+  /// Makes a bundle in a directory of apps; gives the path of its `Contents`.
   @discardableResult
   func bundle(
     _ name: String, _ identifier: ByteString, in base: String = "Applications",
     groups: [String]? = nil
   ) throws -> String {
     let contents = "\(base)/\(name)/Contents"
-    try folder.propertyList(
+    try directory.propertyList(
       contents + "/Info.plist",
       .of([
         ("CFBundleIdentifier", .string(identifier)), ("CFBundleName", .string("The App")),
@@ -54,14 +54,14 @@ struct MacOSDisk {
       ]))
     if let groups {
       let program = MachOBuilder(signature: MachOBuilder.entitlements(groups))
-      try folder.file(contents + "/MacOS/Program", program.universal(is64: false))
+      try directory.file(contents + "/MacOS/Program", program.universal(is64: false))
     }
     return contents
   }
 
   func find(_ path: String = home, layout: Layout? = nil) throws -> Device {
     try DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil)
-      .find(folder.path(ByteString(path)))
+      .find(directory.path(ByteString(path)))
   }
 }
 
@@ -69,7 +69,7 @@ struct MacOSDisk {
   /// Some builds write numbers where versions are texts.
   @Test func aVersionMayBeANumber() throws {
     let disk = try MacOSDisk()
-    try disk.folder.propertyList(
+    try disk.directory.propertyList(
       "Applications/N.app/Contents/Info.plist",
       .of([
         ("CFBundleIdentifier", .string("com.example.n")),
@@ -94,7 +94,7 @@ struct MacOSDisk {
     try disk.bundle("Share.appex", "com.example.notes.share", in: contents + "/PlugIns")
     try disk.bundle("Bare.app", "com.example.bare", in: MacOSDisk.home + "/Applications")
     try disk.bundle("Unsandboxed.app", "com.example.free")
-    try disk.folder.propertyList(
+    try disk.directory.propertyList(
       "System/Library/CoreServices/SystemVersion.plist",
       .of([("ProductName", .string("macOS")), ("ProductVersion", .string("14.5"))]))
     return disk
@@ -104,7 +104,7 @@ struct MacOSDisk {
     let disk = try disk()
     let device = try disk.find()
     #expect(device.layout == .macOS)
-    #expect(device.root == disk.folder.path("Users/you"))
+    #expect(device.root == disk.directory.path("Users/you"))
     #expect(device.platform == "macOS" && device.osVersion == "14.5")
     #expect(
       device.logicalPrefixes == [
@@ -157,7 +157,7 @@ struct MacOSDisk {
       ("Applications/Notes.app", "apps/com.example.notes/bundle/Notes.app"),
     ]
     for (real, logical) in places {
-      let path = disk.folder.path(ByteString(real))
+      let path = disk.directory.path(ByteString(real))
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)
     }
@@ -166,7 +166,7 @@ struct MacOSDisk {
       "Users/you/Library/Containers/com.example.notes/" + MacOSDisk.metadataName,
       "Applications/Unsandboxed.app/Contents/Info.plist", "Users/you/Documents",
     ] {
-      #expect(try device.logicalPath(ofPath: disk.folder.path(ByteString(path))) == nil)
+      #expect(try device.logicalPath(ofPath: disk.directory.path(ByteString(path))) == nil)
     }
     #expect(throws: ModelError.self) {
       try device.realPath(of: LogicalPath("apps/com.example.notes/bundle/Unsandboxed.app"))
@@ -178,20 +178,20 @@ struct MacOSDisk {
     for path in ["Users/you", "Users/you/Library/Containers"] {
       let device = try disk.find(path)
       #expect(device.layout == .macOS)
-      #expect(device.root == disk.folder.path("Users/you"))
+      #expect(device.root == disk.directory.path("Users/you"))
     }
     #expect(try disk.find(layout: .macOS).containers.count == 8)
     let refused = #expect(throws: ModelError.self) { try disk.find("Users", layout: .macOS) }
     #expect(refused?.reason.contains("'Library/Containers'") == true)
     let groups = try MacOSDisk()
     try groups.group("group.com.example")
-    try groups.folder.folder.removeTree("Users/you/Library/Containers")
+    try groups.directory.directory.removeTree("Users/you/Library/Containers")
     #expect(try groups.find().logicalPrefixes == ["groups/group.com.example"])
   }
 
   @Test func aHomeElsewhereHasNoSystem() throws {
     let disk = try disk()
-    try disk.folder.folder.rename("Users/you", to: "copy", in: disk.folder.folder)
+    try disk.directory.directory.rename("Users/you", to: "copy", in: disk.directory.directory)
     let device = try disk.find("copy")
     #expect(device.osVersion == nil)
     #expect(device.containers.filter { $0.kind == .bundle }.map(\.member) == ["Bare.app"])
@@ -203,16 +203,16 @@ struct MacOSDisk {
     let disk = try MacOSDisk()
     try disk.container("com.example.a", "com.example.other")
     try disk.container("0B3F1D2E-0001-4A5B-8C9D-000000000001")
-    try disk.folder.file(MacOSDisk.home + "/Library/Containers/com.example.empty/x", "x")
-    try disk.folder.file(MacOSDisk.home + "/Library/Containers/.DS_Store", "x")
-    try disk.folder.file(MacOSDisk.home + "/Library/Containers/com.example.damaged/Data/x", "x")
-    try disk.folder.file(
+    try disk.directory.file(MacOSDisk.home + "/Library/Containers/com.example.empty/x", "x")
+    try disk.directory.file(MacOSDisk.home + "/Library/Containers/.DS_Store", "x")
+    try disk.directory.file(MacOSDisk.home + "/Library/Containers/com.example.damaged/Data/x", "x")
+    try disk.directory.file(
       MacOSDisk.home + "/Library/Containers/com.example.damaged/" + MacOSDisk.metadataName, "no")
-    let big = disk.folder.string + "/big"
-    try disk.folder.file("big/Documents/x", "x")
-    try disk.folder.link(
+    let big = disk.directory.string + "/big"
+    try disk.directory.file("big/Documents/x", "x")
+    try disk.directory.link(
       MacOSDisk.home + "/Library/Containers/com.example.linked/Data", to: big)
-    try disk.folder.link(
+    try disk.directory.link(
       MacOSDisk.home + "/Library/Containers/com.example.lost/Data", to: "/nowhere")
     let device = try disk.find()
     #expect(

@@ -23,11 +23,11 @@ struct RealDeviceTests {
   @Test func findsTheContainersOfTheList() throws {
     let paths = try RealDevicePaths.load()
     #expect(paths.count == 65_624)
-    let folder = try TemporaryFolder()
-    try RealDevicePaths.makeTree(of: paths, at: folder.path)
+    let directory = try TemporaryDirectory()
+    try RealDevicePaths.makeTree(of: paths, at: directory.path)
     let clock = ContinuousClock()
     let start = clock.now
-    let device = try Device.find(root: folder.path)
+    let device = try Device.find(root: directory.path)
     print("found the containers of the real device's paths in \(clock.now - start)")
 
     let expected = Self.expected(paths)

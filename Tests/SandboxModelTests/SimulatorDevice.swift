@@ -2,21 +2,21 @@ import SandboxModel
 import SystemIO
 import TestSupport
 
-/// A simulator's device in a temporary folder, to which tests add apps and containers.
+/// A simulator's device in a temporary directory, to which tests add apps and containers.
 struct SimulatorDevice {
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   static let udid: ByteString = "8B2A61F9-0C2B-4B2F-9D6E-0C5B5A1D7E11"
   static let metadataName = ".com.apple.mobile_container_manager.metadata.plist"
 
   init() throws {
-    folder = try TemporaryFolder()
-    try folder.propertyList(
+    directory = try TemporaryDirectory()
+    try directory.propertyList(
       "device.plist",
       .of([
         ("UDID", .string(Self.udid)), ("name", .string("iPhone 14")), ("state", .integer(1)),
         ("runtime", .string("com.apple.CoreSimulator.SimRuntime.iOS-16-4")),
       ]))
-    try folder.makeFolder("data/Containers/Data/Application")
+    try directory.makeDirectory("data/Containers/Data/Application")
   }
 
   static func place(_ kind: ContainerKind, _ uuid: String) -> String {
@@ -36,9 +36,9 @@ struct SimulatorDevice {
     _ kind: ContainerKind, _ uuid: String, _ identifier: ByteString?, contentClass: Int64? = nil
   ) throws {
     let place = Self.place(kind, uuid)
-    try folder.makeFolder(place)
+    try directory.makeDirectory(place)
     guard let identifier else { return }
-    try folder.propertyList(
+    try directory.propertyList(
       place + "/" + Self.metadataName,
       .of([
         ("MCMMetadataIdentifier", .string(identifier)),
@@ -63,7 +63,7 @@ struct SimulatorDevice {
     _ path: String, _ identifier: ByteString, name: ByteString,
     more: [(ByteString, PropertyList)] = []
   ) throws {
-    try folder.propertyList(
+    try directory.propertyList(
       path + "/Info.plist",
       .of(
         [
@@ -73,7 +73,7 @@ struct SimulatorDevice {
   }
 
   func find() throws -> Device {
-    try DeviceFinder(layout: nil, machineID: "machine", systemFlatpak: nil).find(folder.path)
+    try DeviceFinder(layout: nil, machineID: "machine", systemFlatpak: nil).find(directory.path)
   }
 }
 

@@ -31,7 +31,7 @@ import Testing
   @Test func metadataHoldsAgainstAGuess() throws {
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
-    try device.folder.file(
+    try device.directory.file(
       SimulatorDevice.place(.data, "D1") + "/Library/Preferences/com.example.a.plist")
     try device.container(.data, "D2", "com.example.a")
     let found = try device.find()
@@ -70,7 +70,7 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", "com.example.a")
     let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
-    try device.folder.file(file, text)
+    try device.directory.file(file, text)
     try device.container(.data, "D1", "com.example.b")
     let found = try device.find()
     #expect(found.logicalPrefixes == ["apps/com.example.a/bundle", "apps/com.example.b/data"])
@@ -84,7 +84,7 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.bundle, "B1", nil)
     let file = SimulatorDevice.place(.bundle, "B1") + "/A.app/Info.plist"
-    try device.folder.sparse(file, size: 100 << 20)
+    try device.directory.sparse(file, size: 100 << 20)
     let found = try device.find()
     #expect(found.logicalPrefixes == ["apps/~B1/bundle"])
     #expect(found.apps.isEmpty)
@@ -99,11 +99,11 @@ import Testing
       try device.container(.bundle, uuid, nil)
       let file = SimulatorDevice.place(.bundle, uuid) + "/A.app/Info.plist"
       switch number {
-      case 1: try device.folder.makeFolder(file)
-      case 2: try device.folder.link(file, to: "/etc/passwd")
+      case 1: try device.directory.makeDirectory(file)
+      case 2: try device.directory.link(file, to: "/etc/passwd")
       default:
-        try device.folder.makeFolder(SimulatorDevice.place(.bundle, uuid) + "/A.app")
-        #expect(mkfifo(device.folder.url.appendingPathComponent(file).path, 0o600) == 0)
+        try device.directory.makeDirectory(SimulatorDevice.place(.bundle, uuid) + "/A.app")
+        #expect(mkfifo(device.directory.url.appendingPathComponent(file).path, 0o600) == 0)
       }
     }
     let found = try device.find()
@@ -117,7 +117,7 @@ import Testing
     try device.container(.bundle, "B1", "com.example.a")
     try device.bundle("B2", "com.example.b", name: "B")
     try device.info(SimulatorDevice.place(.bundle, "B2") + "/Z.app", "com.example.z", name: "Z")
-    try device.folder.makeFolder(SimulatorDevice.place(.bundle, "B3") + "/C.app")
+    try device.directory.makeDirectory(SimulatorDevice.place(.bundle, "B3") + "/C.app")
     let found = try device.find()
     #expect(found.findings(.noSingleBundle).count == 2)
     #expect(found.findings(.unusableFile).map(\.reason).first?.contains("it is missing") == true)
@@ -150,9 +150,9 @@ import Testing
 
   @Test func strayThingsAreNamed() throws {
     let device = try SimulatorDevice()
-    try device.folder.file("data/Containers/Data/Application/notes.txt", "x")
-    try device.folder.file("data/Containers/Data/Application/.DS_Store", "x")
-    try device.folder.file("data/Containers/README", "x")
+    try device.directory.file("data/Containers/Data/Application/notes.txt", "x")
+    try device.directory.file("data/Containers/Data/Application/.DS_Store", "x")
+    try device.directory.file("data/Containers/README", "x")
     let found = try device.find()
     #expect(found.containers.isEmpty)
     #expect(
@@ -162,19 +162,19 @@ import Testing
 
   @Test func rootsBehindLinksAreFollowedOnceAndSaid() throws {
     let device = try SimulatorDevice()
-    let elsewhere = try TemporaryFolder()
+    let elsewhere = try TemporaryDirectory()
     try elsewhere.file("moved/Documents/a", "x")
-    try elsewhere.makeFolder("groups/G1")
+    try elsewhere.makeDirectory("groups/G1")
     let data = SimulatorDevice.place(.data, "D1")
-    try device.folder.link(data, to: elsewhere.string + "/moved")
-    try device.folder.link("data/Containers/Shared", to: elsewhere.string)
-    try elsewhere.makeFolder("AppGroup/G1")
-    try device.folder.link(SimulatorDevice.place(.data, "D2"), to: "../nowhere")
-    try device.folder.link(SimulatorDevice.place(.data, "D3"), to: "D3")
-    try device.folder.link(SimulatorDevice.place(.data, "D4"), to: "/")
-    try device.folder.link(SimulatorDevice.place(.data, "D5"), to: elsewhere.string + "/moved")
-    try device.folder.link(SimulatorDevice.place(.data, "D6"), to: "/etc/passwd")
-    try device.folder.link(SimulatorDevice.place(.data, "D7"), to: "..")
+    try device.directory.link(data, to: elsewhere.string + "/moved")
+    try device.directory.link("data/Containers/Shared", to: elsewhere.string)
+    try elsewhere.makeDirectory("AppGroup/G1")
+    try device.directory.link(SimulatorDevice.place(.data, "D2"), to: "../nowhere")
+    try device.directory.link(SimulatorDevice.place(.data, "D3"), to: "D3")
+    try device.directory.link(SimulatorDevice.place(.data, "D4"), to: "/")
+    try device.directory.link(SimulatorDevice.place(.data, "D5"), to: elsewhere.string + "/moved")
+    try device.directory.link(SimulatorDevice.place(.data, "D6"), to: "/etc/passwd")
+    try device.directory.link(SimulatorDevice.place(.data, "D7"), to: "..")
     let found = try device.find()
     let container = try #require(found.container(at: data))
     #expect(container.absolutePath == ByteString(elsewhere.string + "/moved"))
@@ -185,7 +185,7 @@ import Testing
         "it is a link to '../nowhere', which does not exist",
         "it is a link to 'D3', which leads in a circle",
       ])
-    #expect(found.findings(.repeatedFolder).count == 3)
+    #expect(found.findings(.repeatedDirectory).count == 3)
     #expect(
       found.findings(.stray).map(\.path).contains(ByteString(SimulatorDevice.place(.data, "D6"))))
     let inside = ByteString(elsewhere.string + "/moved/Documents/a")
@@ -200,7 +200,7 @@ import Testing
     let device = try SimulatorDevice()
     try device.container(.data, "D1", nil)
     let place = SimulatorDevice.place(.data, "D1")
-    let path = device.folder.url.appendingPathComponent(place).path
+    let path = device.directory.url.appendingPathComponent(place).path
     guard Self.run("/bin/mount", ["-t", "tmpfs", "-o", "size=64k", "tmpfs", path]) else {
       print("skipped: nothing can be mounted here")
       return
@@ -230,7 +230,7 @@ import Testing
     try device.info(bundle + "/PlugIns/S.appex", "com.example.a.s", name: "S")
     try device.container(.data, "D1", "com.example.a")
     try device.container(.data, "D2", nil)
-    try device.folder.file(
+    try device.directory.file(
       SimulatorDevice.place(.data, "D2") + "/Library/Preferences/com.example.b.plist")
     try device.container(.extension, "E1", "com.example.a.s")
     let whole = try device.find()

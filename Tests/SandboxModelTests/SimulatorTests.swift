@@ -22,9 +22,9 @@ import Testing
     try device.container(.extension, "E4", "org.nobody.ext")
     try device.container(.group, "G1", "group.com.example.notes")
     try device.container(.data, "D3", nil)
-    try device.folder.makeFolder("data/Containers/Shared/SystemGroup/S1")
-    try device.folder.makeFolder("data/Containers/Data/System/S2")
-    try device.folder.makeFolder("data/Containers/Data/System/S3")
+    try device.directory.makeDirectory("data/Containers/Shared/SystemGroup/S1")
+    try device.directory.makeDirectory("data/Containers/Data/System/S2")
+    try device.directory.makeDirectory("data/Containers/Data/System/S3")
     return device
   }
 
@@ -36,7 +36,7 @@ import Testing
     #expect(device.osVersion == "16.4")
     #expect(device.name == "iPhone 14")
     #expect(device.identity == .udid(SimulatorDevice.udid))
-    #expect(device.root == sample.folder.path)
+    #expect(device.root == sample.directory.path)
     #expect(
       device.logicalPrefixes == [
         "apps/com.example.gone/data",
@@ -106,18 +106,18 @@ import Testing
       try sample.find().container(at: SimulatorDevice.place(.data, "D1")))
     #expect(container.uuid == "D1")
     #expect(container.metadataUUID == "META-D1")
-    #expect(container.absolutePath == sample.folder.path.appending(container.path))
+    #expect(container.absolutePath == sample.directory.path.appending(container.path))
     #expect(container.identification == .metadata)
     let bundle = try #require(
       try sample.find().container(at: SimulatorDevice.place(.bundle, "B1")))
-    #expect(bundle.bundleFolder == "Notes.app")
+    #expect(bundle.bundleDirectory == "Notes.app")
     #expect(bundle.identification == .infoPlist)
   }
 
-  @Test func findsTheSameFromTheDataFolder() throws {
+  @Test func findsTheSameFromTheDataDirectory() throws {
     let sample = try sample()
     let whole = try sample.find()
-    let device = try Device.find(root: ByteString(sample.folder.string + "/data"))
+    let device = try Device.find(root: ByteString(sample.directory.string + "/data"))
     #expect(device.layout == .coreSimulator)
     #expect(device.identity == whole.identity)
     #expect(device.osVersion == "16.4")
@@ -139,7 +139,7 @@ import Testing
     for (kind, uuid, names) in files {
       try device.container(kind, uuid, nil)
       for name in names {
-        try device.folder.file(
+        try device.directory.file(
           SimulatorDevice.place(kind, uuid) + "/Library/Preferences/\(name).plist")
       }
     }
@@ -158,11 +158,11 @@ import Testing
     let sample = try sample()
     let device = try sample.find()
     let real = ByteString(
-      sample.folder.string + "/" + SimulatorDevice.place(.data, "D1") + "/Documents/a\nb")
+      sample.directory.string + "/" + SimulatorDevice.place(.data, "D1") + "/Documents/a\nb")
     let logical = try #require(try device.logicalPath(ofPath: real))
     #expect(logical.bytes == "apps/com.example.notes/data/Documents/a\nb")
     #expect(try device.realPath(of: logical) == real)
-    #expect(try device.logicalPath(ofPath: sample.folder.path) == nil)
+    #expect(try device.logicalPath(ofPath: sample.directory.path) == nil)
     #expect(try device.logicalPath(ofPath: "/etc/passwd") == nil)
     for container in device.containers {
       let path = try LogicalPath(container.logical, ByteString([0xff, 0x2f, 0x41]))

@@ -4,31 +4,31 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// A system with snaps: `/home/you/snap`, `/var/snap` and `/snap` in a temporary folder.
+/// A system with snaps: `/home/you/snap`, `/var/snap` and `/snap` in a temporary directory.
 struct SnapSystem {
-  let folder: TemporaryFolder
+  let directory: TemporaryDirectory
   static let home = "home/you/snap"
 
-  init() throws { folder = try TemporaryFolder("snaps") }
+  init() throws { directory = try TemporaryDirectory("snaps") }
 
   /// Makes a snap's revisions with a file each, the one in use, and its common data.
   func snap(
     _ name: String, _ revisions: [String], current: String?, common: Bool = true,
     in base: String = home
   ) throws {
-    for revision in revisions { try folder.file("\(base)/\(name)/\(revision)/of", revision) }
-    if common { try folder.file("\(base)/\(name)/common/shared", "x") }
-    if let current { try folder.link("\(base)/\(name)/current", to: current) }
+    for revision in revisions { try directory.file("\(base)/\(name)/\(revision)/of", revision) }
+    if common { try directory.file("\(base)/\(name)/common/shared", "x") }
+    if let current { try directory.link("\(base)/\(name)/current", to: current) }
   }
 
   func yaml(_ name: String, revision: String, _ text: String) throws {
-    try folder.file("snap/\(name)/\(revision)/meta/snap.yaml", text)
-    try folder.link("snap/\(name)/current", to: revision)
+    try directory.file("snap/\(name)/\(revision)/meta/snap.yaml", text)
+    try directory.link("snap/\(name)/current", to: revision)
   }
 
   func find(_ path: String = home, layout: Layout? = nil) throws -> Device {
     try DeviceFinder(layout: layout, machineID: "m", systemFlatpak: nil)
-      .find(folder.path(ByteString(path)))
+      .find(directory.path(ByteString(path)))
   }
 }
 
@@ -37,10 +37,10 @@ struct SnapSystem {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42", "x1", "43.old"], current: "42")
     try system.snap("fresh", [], current: nil)
-    try system.folder.file("home/you/snap/.sandboxctl/journal/x", "x")
+    try system.directory.file("home/you/snap/.sandboxctl/journal/x", "x")
     let device = try system.find()
     #expect(device.layout == .snap)
-    #expect(device.root == system.folder.path("home/you/snap"))
+    #expect(device.root == system.directory.path("home/you/snap"))
     #expect(
       device.logicalPrefixes == [
         "apps/editor/data", "apps/editor/old-revisions/41", "apps/editor/old-revisions/43.old",
@@ -54,7 +54,7 @@ struct SnapSystem {
     #expect(device.findings.isEmpty)
     #expect(device.containers.allSatisfy { $0.uuid == nil && $0.identification == .layout })
     #expect(device.identity == .place(machine: "m", .snap, root: device.root))
-    let link = try Folder.open(path: device.root.appending("editor")).status("current")
+    let link = try Directory.open(path: device.root.appending("editor")).status("current")
     #expect(
       device.container(at: "editor/42")?.inUseSince == min(link.modified, link.changed))
     #expect(device.container(at: "editor/41")?.inUseSince == nil)
@@ -85,10 +85,10 @@ struct SnapSystem {
     #expect(try device.app("tool").version == "2")
     #expect(device.findings.map(\.code) == [.unusableFile])
     #expect(device.findings.first?.path.lastComponent == "snap.yaml")
-    // The home is another place than the system's folders, which are named by their absolute paths.
+    // The home is another place than the system's directories, which are named by their absolute paths.
     #expect(
       device.containers.first { $0.kind == .systemRevision }?.path
-        == system.folder.path("var/snap/editor/42"))
+        == system.directory.path("var/snap/editor/42"))
   }
 
   @Test func aHomeElsewhereHasNoSystemUnlessItIsSaid() throws {
@@ -99,8 +99,8 @@ struct SnapSystem {
     #expect(
       try system.find("copy").logicalPrefixes == ["apps/editor/data", "apps/editor/revision"])
     #expect(try system.find("root/snap").containers.count == 4)
-    let said = DeviceFinder(machineID: "m", systemRoot: system.folder.path)
-    #expect(try said.find(system.folder.path("copy")).containers.count == 4)
+    let said = DeviceFinder(machineID: "m", systemRoot: system.directory.path)
+    #expect(try said.find(system.directory.path("copy")).containers.count == 4)
   }
 
   @Test func pathsMapBothWays() throws {
@@ -117,12 +117,13 @@ struct SnapSystem {
       ("var/snap/editor/41/x", "apps/editor/old-system-revisions/41/x"),
     ]
     for (real, logical) in places {
-      let path = system.folder.path(ByteString(real))
+      let path = system.directory.path(ByteString(real))
       #expect(try device.logicalPath(ofPath: path)?.bytes == ByteString(logical))
       #expect(try device.realPath(of: LogicalPath(ByteString(logical))) == path)
     }
     #expect(
-      try device.logicalPath(ofPath: system.folder.path("home/you/snap/editor/current/a")) == nil)
+      try device.logicalPath(ofPath: system.directory.path("home/you/snap/editor/current/a")) == nil
+    )
     for container in device.containers {
       let path = try LogicalPath(container.logical, ByteString([0xff, 0x2f, 0x41]))
       #expect(try device.resolve(path).container == container)
@@ -142,7 +143,7 @@ struct SnapSystem {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42", "40.old"], current: current)
     try system.snap("other", ["42"], current: "42")
-    try system.folder.link("home/you/snap/editor/loop", to: "current")
+    try system.directory.link("home/you/snap/editor/loop", to: "current")
     let device = try system.find()
     let kinds = device.containers.filter { $0.owner?.bytes == "editor" && $0.kind != .data }
     #expect(kinds.filter { $0.kind == .revision }.map(\.revision) == ["41", "42"])
@@ -152,10 +153,10 @@ struct SnapSystem {
     #expect(device.logicalPrefixes.contains("apps/editor~42/revision"))
   }
 
-  @Test func aCurrentThatIsAFolderIsKeptAsWell() throws {
+  @Test func aCurrentThatIsADirectoryIsKeptAsWell() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41", "42"], current: nil)
-    try system.folder.file("home/you/snap/editor/current/of", "a copy")
+    try system.directory.file("home/you/snap/editor/current/of", "a copy")
     let device = try system.find()
     #expect(
       device.containers.filter { $0.kind == .revision }.map(\.path)
@@ -164,19 +165,19 @@ struct SnapSystem {
 
   @Test func aCurrentThatLeadsElsewhereIsKeptAsWell() throws {
     let system = try SnapSystem()
-    try system.folder.file("big/42/of", "elsewhere")
-    try system.snap("editor", ["41"], current: system.folder.string + "/big/42")
+    try system.directory.file("big/42/of", "elsewhere")
+    try system.snap("editor", ["41"], current: system.directory.string + "/big/42")
     let device = try system.find()
     #expect(
       device.containers.filter { $0.kind == .revision }.map(\.path)
         == ["editor/41", "editor/current"])
-    #expect(device.container(at: "editor/current")?.absolutePath == system.folder.path("big/42"))
+    #expect(device.container(at: "editor/current")?.absolutePath == system.directory.path("big/42"))
   }
 
   @Test func anAbsoluteCurrentIsFollowed() throws {
     let system = try SnapSystem()
     try system.snap(
-      "editor", ["41", "42"], current: system.folder.string + "/home/you/snap/editor/41")
+      "editor", ["41", "42"], current: system.directory.string + "/home/you/snap/editor/41")
     try system.snap("moved", ["7", "8"], current: "/home/before/snap/moved/8")
     let device = try system.find()
     #expect(
@@ -188,7 +189,7 @@ struct SnapSystem {
   @Test func aRevisionInUseThatIsAFileOrLeadsNowhereIsNone() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["41"], current: "42")
-    try system.folder.link("home/you/snap/editor/42", to: "/nowhere")
+    try system.directory.link("home/you/snap/editor/42", to: "/nowhere")
     let device = try system.find()
     #expect(device.containers.filter { $0.kind == .revision }.map(\.revision) == ["41"])
     #expect(device.findings(.danglingLink).count == 2)
@@ -196,25 +197,26 @@ struct SnapSystem {
 
   @Test func linksToOtherPlacesAreFollowedOnce() throws {
     let system = try SnapSystem()
-    try system.folder.file("big/common/x", "x")
-    try system.folder.file("big/snap/1/x", "x")
-    try system.folder.link("home/you/snap/editor/common", to: system.folder.string + "/big/common")
-    try system.folder.link("home/you/snap/whole", to: system.folder.string + "/big/snap")
-    try system.folder.link("big/snap/current", to: "1")
-    try system.folder.link("big/snap/common", to: system.folder.string + "/big/common")
+    try system.directory.file("big/common/x", "x")
+    try system.directory.file("big/snap/1/x", "x")
+    try system.directory.link(
+      "home/you/snap/editor/common", to: system.directory.string + "/big/common")
+    try system.directory.link("home/you/snap/whole", to: system.directory.string + "/big/snap")
+    try system.directory.link("big/snap/current", to: "1")
+    try system.directory.link("big/snap/common", to: system.directory.string + "/big/common")
     let device = try system.find()
     #expect(device.logicalPrefixes == ["apps/editor/data", "apps/whole/revision"])
     #expect(device.findings(.linkFollowed).count == 3)
-    #expect(device.findings(.repeatedFolder).count == 1)
+    #expect(device.findings(.repeatedDirectory).count == 1)
   }
 
   @Test func whatIsNoRevisionIsSaidToBeLeftOut() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
-    try system.folder.file("home/you/snap/editor/backup of me/x", "x")
-    try system.folder.file("home/you/snap/a file", "x")
+    try system.directory.file("home/you/snap/editor/backup of me/x", "x")
+    try system.directory.file("home/you/snap/a file", "x")
     let device = try system.find()
-    #expect(device.findings(.leftOut).map(\.path) == ["editor/backup of me"])
+    #expect(device.findings(.excluded).map(\.path) == ["editor/backup of me"])
     #expect(device.findings(.stray).map(\.path) == ["a file"])
   }
 
@@ -223,7 +225,7 @@ struct SnapSystem {
     try system.snap("editor", ["42"], current: "42")
     try system.snap("editor", ["42"], current: "42", in: "elsewhere/all")
     try system.snap("editor", ["42"], current: "42", in: "hidden/.snap/data")
-    try system.folder.file("photos/snap/holiday/1.jpg", "x")
+    try system.directory.file("photos/snap/holiday/1.jpg", "x")
     for path in ["home/you", "home/you/snap", "elsewhere/all", "hidden", "hidden/.snap/data"] {
       #expect(try system.find(path).layout == .snap, "\(path)")
     }
@@ -231,13 +233,13 @@ struct SnapSystem {
     #expect(throws: ModelError.self) { try system.find("photos/snap") }
     #expect(try system.find("photos", layout: .snap).containers.isEmpty)
     let refused = #expect(throws: ModelError.self) { try system.find("elsewhere", layout: .snap) }
-    #expect(refused?.reason.contains("no 'snap' folder") == true)
+    #expect(refused?.reason.contains("no 'snap' directory") == true)
   }
 
   @Test func aHomeWithTwoLayoutsSaysSo() throws {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
-    try system.folder.file("home/you/.var/app/org.example.App/data/x", "x")
+    try system.directory.file("home/you/.var/app/org.example.App/data/x", "x")
     let device = try system.find("home/you")
     #expect(device.layout == .flatpak)
     #expect(
@@ -249,8 +251,8 @@ struct SnapSystem {
     let system = try SnapSystem()
     try system.snap("editor", ["42"], current: "42")
     try system.snap("closed", ["1"], current: "1")
-    try system.folder.folder.setPermissions(0, of: "home/you/snap/closed")
-    defer { try? system.folder.folder.setPermissions(0o755, of: "home/you/snap/closed") }
+    try system.directory.directory.setPermissions(0, of: "home/you/snap/closed")
+    defer { try? system.directory.directory.setPermissions(0o755, of: "home/you/snap/closed") }
     try Unprivileged.run {
       let device = try system.find()
       #expect(device.container(at: "closed")?.isReadable == false)

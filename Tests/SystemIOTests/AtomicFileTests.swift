@@ -4,53 +4,53 @@ import TestSupport
 import Testing
 
 @Suite struct AtomicFileTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("atomic") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("atomic") }
 
   @Test func appearsWholeAtCommit() throws {
-    var file = try AtomicFile(in: temporary.folder, permissions: 0o600)
-    let named = try temporary.folder.statusIfPresent("f")
+    var file = try AtomicFile(in: temporary.directory, permissions: 0o600)
+    let named = try temporary.directory.statusIfPresent("f")
     #expect(named == nil)
     try write(Array("half, ".utf8), &file)
     try write(Array("whole".utf8), &file)
-    #expect(try temporary.folder.statusIfPresent("f") == nil)
+    #expect(try temporary.directory.statusIfPresent("f") == nil)
     try file.commit(as: "f")
     #expect(try temporary.read("f") == Array("half, whole".utf8))
-    #expect(try temporary.folder.status("f").permissions == 0o600)
-    #expect(try temporary.folder.names() == ["f"])
+    #expect(try temporary.directory.status("f").permissions == 0o600)
+    #expect(try temporary.directory.names() == ["f"])
   }
 
   private func write(_ bytes: [UInt8], _ file: inout AtomicFile) throws {
     try file.write(bytes)
-    let names = try temporary.folder.names()
+    let names = try temporary.directory.names()
     #expect(names.count == 1 && names[0].utf8?.hasPrefix(".sandboxctl-") == true)
   }
 
   @Test func withoutCommitNothingStays() throws {
     do {
-      let file = try AtomicFile(in: temporary.folder)
+      let file = try AtomicFile(in: temporary.directory)
       try file.write([1])
-      #expect(try temporary.folder.names().count == 1)
+      #expect(try temporary.directory.names().count == 1)
     }
-    #expect(try temporary.folder.names() == [])
+    #expect(try temporary.directory.names() == [])
   }
 
   @Test func twoAtATimeDoNotMeet() throws {
-    let first = try AtomicFile(in: temporary.folder)
-    let second = try AtomicFile(in: temporary.folder)
+    let first = try AtomicFile(in: temporary.directory)
+    let second = try AtomicFile(in: temporary.directory)
     try first.write([1])
     try second.write([2])
     try first.commit(as: "f")
     try second.commit(as: "f")
     #expect(try temporary.read("f") == [2])
-    #expect(try temporary.folder.names() == ["f"])
+    #expect(try temporary.directory.names() == ["f"])
   }
 
   /// A cache can be made again: nothing waits for the disk.
   @Test func withoutDurabilityNothingIsSynced() throws {
     let plan = Faults.Plan(failing: [.sync], at: 1, number: 5, staysBroken: true)
     try Faults.inject(plan) {
-      let file = try AtomicFile(in: temporary.folder)
+      let file = try AtomicFile(in: temporary.directory)
       try file.write([1, 2])
       try file.commit(as: "f", durably: false)
     }
@@ -59,9 +59,9 @@ import Testing
   }
 
   @Test func itsTemporariesAreKnown() throws {
-    let file = try AtomicFile(in: temporary.folder)
+    let file = try AtomicFile(in: temporary.directory)
     try file.write([1])
-    let names = try temporary.folder.names()
+    let names = try temporary.directory.names()
     #expect(names.allSatisfy { AtomicFile.isTemporary($0) } && names.count == 1)
     for name in ["f", ".sandboxctl-1", "x.tmp", ByteString([0xff])] as [ByteString] {
       #expect(!AtomicFile.isTemporary(name))
@@ -71,23 +71,23 @@ import Testing
   @Test func replacesUnlessToldOtherwise() throws {
     try temporary.write("old", at: "f")
     let error = failure {
-      try AtomicFile.write([1], as: "f", in: temporary.folder, replacing: false)
+      try AtomicFile.write([1], as: "f", in: temporary.directory, replacing: false)
     }
     #expect(error?.isExisting == true)
     #expect(try temporary.read("f") == Array("old".utf8))
-    #expect(try temporary.folder.names() == ["f"])
-    try AtomicFile.write([1], as: "f", in: temporary.folder)
+    #expect(try temporary.directory.names() == ["f"])
+    try AtomicFile.write([1], as: "f", in: temporary.directory)
     #expect(try temporary.read("f") == [1])
-    try AtomicFile.write([2], as: "new", in: temporary.folder, replacing: false)
+    try AtomicFile.write([2], as: "new", in: temporary.directory, replacing: false)
     #expect(try temporary.read("new") == [2])
   }
 
   @Test func aLinkOfThatNameIsReplacedAndNotFollowed() throws {
     try temporary.write("other", at: "target")
-    try temporary.folder.createLink("f", to: "target")
-    try AtomicFile.write([1], as: "f", in: temporary.folder)
+    try temporary.directory.createLink("f", to: "target")
+    try AtomicFile.write([1], as: "f", in: temporary.directory)
     #expect(try temporary.read("target") == Array("other".utf8))
-    #expect(try temporary.folder.status("f").kind == .file)
+    #expect(try temporary.directory.status("f").kind == .file)
   }
 
   /// Every call fails once, at its n-th time: the target is the old or the new one, never half of
@@ -98,15 +98,15 @@ import Testing
     var firsts = 0
     for number in [EIO, ENOSPC, EINTR] {
       for first in 1...100 {
-        let folder = try temporary.folder.makeFolder(ByteString("\(number)-\(first)"))
-        if isThere { try AtomicFile.write(old, as: "f", in: folder) }
+        let directory = try temporary.directory.makeDirectory(ByteString("\(number)-\(first)"))
+        if isThere { try AtomicFile.write(old, as: "f", in: directory) }
         let plan = Faults.Plan(at: first, number: number)
         let error = Faults.inject(plan) {
-          failure { try AtomicFile.write(new, as: "f", in: folder) }
+          failure { try AtomicFile.write(new, as: "f", in: directory) }
         }
-        let names = try folder.names()
-        let content = try folder.statusIfPresent("f").flatMap { _ in
-          try folder.file("f").readAll(limit: 1 << 20)
+        let names = try directory.names()
+        let content = try directory.statusIfPresent("f").flatMap { _ in
+          try directory.file("f").readAll(limit: 1 << 20)
         }
         #expect(names == [] || names == ["f"], "call \(first) failing")
         #expect(content == new || content == (isThere ? old : nil), "call \(first) failing")
@@ -118,7 +118,7 @@ import Testing
         #expect(error?.number == number)
       }
     }
-    // Open the folder, create, write, sync, rename, sync the folder.
+    // Open the directory, create, write, sync, rename, sync the directory.
     #expect(firsts > 6)
   }
 
@@ -128,7 +128,7 @@ import Testing
     for first in 1...100 {
       let plan = Faults.Plan(at: first, number: EIO, staysBroken: true)
       let error = Faults.inject(plan) {
-        failure { try AtomicFile.write(new, as: "f", in: temporary.folder) }
+        failure { try AtomicFile.write(new, as: "f", in: temporary.directory) }
       }
       let content = try temporary.read("f")
       #expect(content == new || content == Array("old".utf8), "from call \(first) on")

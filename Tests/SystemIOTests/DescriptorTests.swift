@@ -5,12 +5,12 @@ import Testing
 @testable import SystemIO
 
 @Suite struct DescriptorTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("descriptor") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("descriptor") }
 
   @Test func readsOnFromWhereTheLastReadEnded() throws {
     try temporary.write("0123456789", at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     var buffer = [UInt8](repeating: 0, count: 4)
     var counts: [Int] = []
     var all: [UInt8] = []
@@ -27,7 +27,7 @@ import Testing
 
   @Test func fillsABufferFromAPlaceOn() throws {
     try temporary.write("abc", at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     var buffer = Array("------".utf8)
     let count = try file.read(into: &buffer, from: 2)
     #expect(count == 3)
@@ -36,7 +36,7 @@ import Testing
 
   @Test func readsAnywhereWithoutMoving() throws {
     try temporary.write("0123456789", at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     var buffer = [UInt8](repeating: 0, count: 2)
     #expect(try file.read(count: 3, at: 4) == Array("456".utf8))
     #expect(try file.read(count: 5, at: 8) == Array("89".utf8))
@@ -51,7 +51,7 @@ import Testing
   }
 
   @Test func writesBehindWhatWasWritten() throws {
-    let file = try temporary.folder.create("f")
+    let file = try temporary.directory.create("f")
     try file.write(Array("abc".utf8))
     try file.write(Array("-def-".utf8), from: 1, to: 4)
     let bytes = Array("ghi".utf8)
@@ -70,13 +70,13 @@ import Testing
 
   @Test func readAllHasALimit() throws {
     try temporary.write("12345", at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     #expect(try file.readAll(limit: 5) == Array("12345".utf8))
     #expect(try file.readAll(limit: 6) == Array("12345".utf8))
     #expect(try file.readAll(limit: 4) == nil)
     #expect(try file.readAll(limit: 0) == nil)
     try temporary.write("", at: "empty")
-    let empty = try temporary.folder.file("empty")
+    let empty = try temporary.directory.file("empty")
     #expect(try empty.readAll(limit: 0) == [])
   }
 
@@ -90,7 +90,7 @@ import Testing
   }
 
   @Test func holesAndDataAreTold() throws {
-    let file = try temporary.folder.create("sparse")
+    let file = try temporary.directory.create("sparse")
     let block = [UInt8](repeating: 7, count: 65_536)
     try file.seek(to: 1 << 20)
     try file.write(block)
@@ -113,11 +113,11 @@ import Testing
   }
 
   @Test func allHoleAndAllData() throws {
-    let hole = try temporary.folder.create("hole")
+    let hole = try temporary.directory.create("hole")
     try hole.truncate(to: 1 << 20)
     #expect(try hole.extents(size: 1 << 20) == [Extent(offset: 0, length: 1 << 20, isHole: true)])
     try temporary.write([UInt8](repeating: 1, count: 5000), at: "data")
-    let data = try temporary.folder.file("data")
+    let data = try temporary.directory.file("data")
     #expect(try data.extents(size: 5000) == [Extent(offset: 0, length: 5000, isHole: false)])
   }
 
@@ -125,7 +125,7 @@ import Testing
     let file = try Descriptor.open(path: "/proc/self/status")
     #expect(try file.extents(size: 10) == [Extent(offset: 0, length: 10, isHole: false)])
     try temporary.write("x", at: "f")
-    let plain = try temporary.folder.file("f")
+    let plain = try temporary.directory.file("f")
     let plan = Faults.Plan(failing: [.seek], at: 1, number: EINVAL)
     let extents = try Faults.inject(plan) { () throws(SystemError) in try plain.extents(size: 1) }
     #expect(extents == [Extent(offset: 0, length: 1, isHole: false)])
@@ -134,20 +134,20 @@ import Testing
   @Test func closesAtTheEndOfItsLifeAndByClose() throws {
     let (first, second): (ByteString, ByteString)
     do {
-      let file = try temporary.folder.create("a")
+      let file = try temporary.directory.create("a")
       first = ByteString("/proc/self/fd/\(file.raw)")
       #expect(try Host.realPath(first) == temporary.path("a"))
     }
     // The number may be another file's by now, but no more this one's.
     #expect((try? Host.realPath(first)) != temporary.path("a"))
-    let file = try temporary.folder.create("b")
+    let file = try temporary.directory.create("b")
     second = ByteString("/proc/self/fd/\(file.raw)")
     try file.close()
     #expect((try? Host.realPath(second)) != temporary.path("b"))
   }
 
   @Test func aFailingCloseIsToldAndClosesAllTheSame() throws {
-    let file = try temporary.folder.create("f")
+    let file = try temporary.directory.create("f")
     let link = ByteString("/proc/self/fd/\(file.raw)")
     let plan = Faults.Plan(failing: [.close], at: 1, number: EIO)
     var told: SystemError?
@@ -172,13 +172,13 @@ import Testing
   @Test func onlyRegularFilesAreOpenedByPath() throws {
     let directory = failure { _ = try Descriptor.open(path: temporary.path) }
     #expect(directory == SystemError(.open, temporary.path, number: EISDIR))
-    try temporary.folder.createSpecial("pipe", kind: .fifo, permissions: 0o600)
+    try temporary.directory.createSpecial("pipe", kind: .fifo, permissions: 0o600)
     let pipe = failure { _ = try Descriptor.open(path: temporary.path("pipe")) }
     #expect(pipe == SystemError(.open, temporary.path("pipe"), number: ESPIPE))
   }
 
   @Test func aSecondDescriptorOutlivesTheFirst() throws {
-    let file = try temporary.folder.create("f")
+    let file = try temporary.directory.create("f")
     try file.write([1, 2])
     let second = try file.duplicate()
     try file.close()
@@ -190,11 +190,11 @@ import Testing
   /// Of a range that is on the disk only that leaves the memory, and what it holds stays.
   @Test func aRangeOnTheDiskLeavesTheMemory() throws {
     guard try PageCache.canBeEmptied(in: temporary, by: .range) else {
-      return print("skipped: the temporary folder has no disk, or cannot tell of a range")
+      return print("skipped: the temporary directory has no disk, or cannot tell of a range")
     }
     var random = Seeded(1)
     let bytes = random.bytes(4 << 20)
-    let file = try temporary.folder.create("f")
+    let file = try temporary.directory.create("f")
     let half: UInt64 = 2 << 20
     // What is written in one call may be in memory as one, which leaves as a whole or not at all.
     try file.write(bytes.span.extracting(..<Int(half)), at: 0)
@@ -214,7 +214,7 @@ import Testing
   }
 
   @Test func metadataOfTheOpenFile() throws {
-    let file = try temporary.folder.create("f")
+    let file = try temporary.directory.create("f")
     try file.setPermissions(0o640)
     let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 123_456_789)
     try file.setModified(time)

@@ -5,55 +5,55 @@ import TestSupport
 import Testing
 
 @Suite struct ExtendedAttributesTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("attributes") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("attributes") }
 
   // ext4 has about 4,000 bytes for all attributes of a file, so these fit everywhere.
   @Test(arguments: [0, 1, 511, 512, 513, 3500])
   func valuesOfAnySize(size: Int) throws {
-    try keepsValue(of: size, in: temporary.folder)
+    try keepsValue(of: size, in: temporary.directory)
   }
 
   // A file system in memory takes the kernel's own limit of 64 KiB.
   @Test func largeValues() throws {
     guard try Mount.isPermitted() else { return }
-    let mount = try Mount(on: temporary.folder, at: temporary.path, "m")
-    let folder = try temporary.folder.folder("m")
-    for size in [4096, 4097, 32_768, 60 * 1024, 65_536] { try keepsValue(of: size, in: folder) }
-    let attributes = folder.attributes(of: "f4096")
+    let mount = try Mount(on: temporary.directory, at: temporary.path, "m")
+    let directory = try temporary.directory.directory("m")
+    for size in [4096, 4097, 32_768, 60 * 1024, 65_536] { try keepsValue(of: size, in: directory) }
+    let attributes = directory.attributes(of: "f4096")
     let error = failure { try attributes.set("user.a", to: [UInt8](repeating: 0, count: 65_537)) }
     #expect(error?.operation == .setAttributes)
     withExtendedLifetime(mount) {}
   }
 
-  private func keepsValue(of size: Int, in folder: borrowing Folder) throws {
+  private func keepsValue(of size: Int, in directory: borrowing Directory) throws {
     var random = Seeded(UInt64(size))
     let (name, value) = (ByteString("f\(size)"), random.bytes(size))
-    let file = try folder.create(name)
-    let attributes = folder.attributes(of: name)
+    let file = try directory.create(name)
+    let attributes = directory.attributes(of: name)
     try attributes.set("user.test", to: value)
     #expect(try attributes.value(of: "user.test") == value)
     #expect(try attributes.names() == ["user.test"])
     #expect(try file.attributes.value(of: "user.test") == value)
   }
 
-  @Test func ofAnOpenFileAFolderAndAChildAreTheSame() throws {
+  @Test func ofAnOpenFileADirectoryAndAChildAreTheSame() throws {
     try temporary.write("x", at: "d/f")
-    let folder = try temporary.folder.folder("d")
-    let file = try folder.file("f")
+    let directory = try temporary.directory.directory("d")
+    let file = try directory.file("f")
     try file.attributes.set("user.a", to: [1])
-    #expect(try folder.attributes(of: "f").value(of: "user.a") == [1])
+    #expect(try directory.attributes(of: "f").value(of: "user.a") == [1])
     #expect(try file.attributes.names() == ["user.a"])
-    try folder.attributes.set("user.d", to: [2])
-    #expect(try temporary.folder.attributes(of: "d").value(of: "user.d") == [2])
-    #expect(try folder.attributes.names() == ["user.d"])
-    try folder.attributes.remove("user.d")
-    #expect(try temporary.folder.attributes(of: "d").names() == [])
+    try directory.attributes.set("user.d", to: [2])
+    #expect(try temporary.directory.attributes(of: "d").value(of: "user.d") == [2])
+    #expect(try directory.attributes.names() == ["user.d"])
+    try directory.attributes.remove("user.d")
+    #expect(try temporary.directory.attributes(of: "d").names() == [])
   }
 
   @Test func namesAreSortedAndManyFit() throws {
     try temporary.write("x", at: "f")
-    let attributes = temporary.folder.attributes(of: "f")
+    let attributes = temporary.directory.attributes(of: "f")
     // More than 512 bytes of names, so that the list is asked for twice.
     let names = (0..<30).map { ByteString("user.\(29 - $0).a-rather-long-name-of-an-attribute") }
     for name in names { try attributes.set(name, to: []) }
@@ -64,7 +64,7 @@ import Testing
   /// A list and a value of usual sizes are one call each.
   @Test func whatIsShortIsAskedForOnce() throws {
     try temporary.write("x", at: "f")
-    let attributes = temporary.folder.attributes(of: "f")
+    let attributes = temporary.directory.attributes(of: "f")
     try attributes.set("user.a", to: [UInt8](repeating: 7, count: 512))
     let plan = Faults.Plan(failing: [.readAttributes], at: .max, number: 0)
     let (names, value) = try Faults.inject(plan) { () throws(SystemError) in
@@ -76,7 +76,7 @@ import Testing
 
   @Test func missingAndRemoved() throws {
     try temporary.write("x", at: "f")
-    let attributes = temporary.folder.attributes(of: "f")
+    let attributes = temporary.directory.attributes(of: "f")
     #expect(try attributes.value(of: "user.none") == nil)
     #expect(try attributes.names() == [])
     try attributes.set("user.a", to: [1])
@@ -85,24 +85,24 @@ import Testing
     try attributes.remove("user.a")
     #expect(try attributes.value(of: "user.a") == nil)
     #expect(failure { try attributes.remove("user.a") }?.number == ENODATA)
-    let gone = temporary.folder.attributes(of: "none")
+    let gone = temporary.directory.attributes(of: "none")
     #expect(failure { _ = try gone.names() }?.isMissing == true)
     #expect(failure { try gone.set("user.a", to: []) }?.path == temporary.path("none"))
   }
 
   @Test func aLinksOwnAreAsked() throws {
     try temporary.write("x", at: "f")
-    try temporary.folder.createLink("l", to: "f")
-    try temporary.folder.attributes(of: "f").set("user.a", to: [1])
-    let link = temporary.folder.attributes(of: "l")
+    try temporary.directory.createLink("l", to: "f")
+    try temporary.directory.attributes(of: "f").set("user.a", to: [1])
+    let link = temporary.directory.attributes(of: "l")
     #expect(try link.names() == [])
     #expect(try link.value(of: "user.a") == nil)
     #expect(failure { try link.set("user.a", to: [2]) }?.operation == .setAttributes)
-    #expect(try temporary.folder.attributes(of: "f").value(of: "user.a") == [1])
+    #expect(try temporary.directory.attributes(of: "f").value(of: "user.a") == [1])
   }
 
   @Test func noneWhereTheFileSystemHasNone() throws {
-    let proc = try Folder.open(path: "/proc/self")
+    let proc = try Directory.open(path: "/proc/self")
     #expect(try proc.attributes(of: "status").names() == [])
     #expect(try proc.attributes(of: "status").value(of: "user.a") == nil)
     let error = failure { try proc.attributes(of: "status").set("user.a", to: []) }
@@ -112,21 +112,21 @@ import Testing
   @Test func theOlderCallsGiveTheSame() throws {
     cl_use_attribute_calls(0)
     defer { cl_use_attribute_calls(1) }
-    try keepsValue(of: 3500, in: temporary.folder)
-    try ofAnOpenFileAFolderAndAChildAreTheSame()
+    try keepsValue(of: 3500, in: temporary.directory)
+    try ofAnOpenFileADirectoryAndAChildAreTheSame()
     try missingAndRemoved()
     try noneWhereTheFileSystemHasNone()
   }
 
-  @Test func aNameWithNULIsRefusedAndNotTheFolder() throws {
+  @Test func aNameWithNULIsRefusedAndNotTheDirectory() throws {
     for use: Int32 in [0, 1] {
       cl_use_attribute_calls(use)
       defer { cl_use_attribute_calls(1) }
-      let attributes = temporary.folder.attributes(of: ByteString([0x61, 0, 0x62]))
+      let attributes = temporary.directory.attributes(of: ByteString([0x61, 0, 0x62]))
       #expect(failure { try attributes.set("user.a", to: [1]) }?.isMissing == true)
       #expect(failure { _ = try attributes.names() }?.isMissing == true)
     }
-    #expect(try temporary.folder.attributes.names() == [])
+    #expect(try temporary.directory.attributes.names() == [])
   }
 
   @Test(arguments: [0, 1] as [Int32]) func aLookupListsWithoutFollowing(newer: Int32) throws {
@@ -134,19 +134,19 @@ import Testing
     defer { cl_use_attribute_calls(1) }
     let long = "a-rather-long-name-of-an-attribute"
     try temporary.write("x", at: "f")
-    try temporary.folder.createLink("l", to: "f")
+    try temporary.directory.createLink("l", to: "f")
     for number in 0..<60 {
-      try temporary.folder.attributes(of: "f").set(
+      try temporary.directory.attributes(of: "f").set(
         ByteString("user.\(number).\(long)"), to: [])
     }
-    func listed(_ child: String?, _ folder: borrowing Folder) throws -> Listed {
+    func listed(_ child: String?, _ directory: borrowing Directory) throws -> Listed {
       var lookup = AttributeLookup()
       if let child {
         var name = NameBuffer()
         name.set(child.utf8.span)
-        try lookup.list(name, in: folder)
+        try lookup.list(name, in: directory)
       } else {
-        try lookup.list(folder)
+        try lookup.list(directory)
       }
       return Listed(
         isEmpty: lookup.isEmpty,
@@ -154,12 +154,12 @@ import Testing
         hasPart: lookup.contains("user.1".utf8.span))
     }
     let all = Listed(isEmpty: false, found: Array(0..<60), hasPart: false)
-    #expect(try listed("f", temporary.folder) == all)
-    #expect(try listed("l", temporary.folder) == Listed())
-    try temporary.folder.attributes.set(ByteString("user.7.\(long)"), to: [])
-    #expect(try listed(nil, temporary.folder) == Listed(isEmpty: false, found: [7]))
-    #expect(failure { _ = try listed("none", temporary.folder) }?.isMissing == true)
-    #expect(try listed("status", Folder.open(path: "/proc/self")) == Listed())
+    #expect(try listed("f", temporary.directory) == all)
+    #expect(try listed("l", temporary.directory) == Listed())
+    try temporary.directory.attributes.set(ByteString("user.7.\(long)"), to: [])
+    #expect(try listed(nil, temporary.directory) == Listed(isEmpty: false, found: [7]))
+    #expect(failure { _ = try listed("none", temporary.directory) }?.isMissing == true)
+    #expect(try listed("status", Directory.open(path: "/proc/self")) == Listed())
   }
 
   /// What a lookup says of an entry.
@@ -171,7 +171,7 @@ import Testing
 
   @Test func otherErrorsAreTold() throws {
     try temporary.write("x", at: "f")
-    let attributes = temporary.folder.attributes(of: "f")
+    let attributes = temporary.directory.attributes(of: "f")
     for number in [EIO, EACCES] {
       let plan = Faults.Plan(failing: [.readAttributes], at: 1, number: number, staysBroken: true)
       Faults.inject(plan) {

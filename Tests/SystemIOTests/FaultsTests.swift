@@ -4,15 +4,15 @@ import TestSupport
 import Testing
 
 @Suite struct FaultsTests {
-  let temporary: TemporaryFolder
+  let temporary: TemporaryDirectory
   init() throws {
-    temporary = try TemporaryFolder("faults")
+    temporary = try TemporaryDirectory("faults")
     try temporary.write("x", at: "f")
   }
 
   /// Looks at the file some times; gives the numbers of those that failed, from 1.
   private func failures(of count: Int) -> [Int] {
-    (1...count).filter { _ in failure { _ = try temporary.folder.status("f") } != nil }
+    (1...count).filter { _ in failure { _ = try temporary.directory.status("f") } != nil }
   }
 
   @Test func theNthCallFailsOnce() {
@@ -34,7 +34,7 @@ import Testing
     Faults.inject(plan) {
       #expect(failures(of: 3) == [])
       #expect(plan.count == 0 && !plan.hasFired)
-      let error = failure { try temporary.folder.remove("f") }
+      let error = failure { try temporary.directory.remove("f") }
       #expect(error == SystemError(.remove, temporary.path("f"), number: EROFS))
     }
     #expect(plan.count == 1)
@@ -45,8 +45,8 @@ import Testing
   @Test func withoutNamesAllOperationsCount() throws {
     let plan = Faults.Plan(at: 100, number: EIO)
     try Faults.inject(plan) {
-      _ = try temporary.folder.status("f")
-      let file = try temporary.folder.file("f")
+      _ = try temporary.directory.status("f")
+      let file = try temporary.directory.file("f")
       _ = try file.read(count: 1, at: 0)
       try file.close()
     }
@@ -81,11 +81,11 @@ import Testing
     Faults.inject(plan) {
       for _ in 0..<10 {
         workers.submit {
-          if failure({ _ = try Folder.open(path: path) }) != nil { failed.add() }
+          if failure({ _ = try Directory.open(path: path) }) != nil { failed.add() }
         }
       }
       workers.finish()
-      #expect(failure { _ = try Folder.open(path: path) }?.number == EIO)
+      #expect(failure { _ = try Directory.open(path: path) }?.number == EIO)
     }
     #expect(failed.value == 0)
     #expect(plan.count == 1)
@@ -98,7 +98,7 @@ import Testing
       let workers = try Workers(count: 3, capacity: 2, name: "test")
       for _ in 0..<20 {
         workers.submit {
-          if failure({ _ = try Folder.open(path: path) }) != nil { failed.add() }
+          if failure({ _ = try Directory.open(path: path) }) != nil { failed.add() }
         }
       }
       workers.finish()

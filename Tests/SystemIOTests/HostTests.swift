@@ -33,16 +33,16 @@ import Testing
     #expect(Host.arguments.map(\.utf8) == ProcessInfo.processInfo.arguments.dropFirst().map { $0 })
   }
 
-  @Test func environmentAndWorkingFolder() {
+  @Test func environmentAndWorkingDirectory() {
     #expect(Host.environment("PATH")?.utf8 == ProcessInfo.processInfo.environment["PATH"])
     #expect(Host.environment("SANDBOXCTL_NO_SUCH_VARIABLE") == nil)
-    #expect(Host.workingFolder()?.utf8 == FileManager.default.currentDirectoryPath)
+    #expect(Host.workingDirectory()?.utf8 == FileManager.default.currentDirectoryPath)
   }
 
   @Test func realPathFollowsLinksAndRefusesWhatIsMissing() throws {
-    let temporary = try TemporaryFolder("real")
+    let temporary = try TemporaryDirectory("real")
     try temporary.write("x", at: "a/b/file")
-    try temporary.folder.createLink("link", to: "a/b")
+    try temporary.directory.createLink("link", to: "a/b")
     #expect(try Host.realPath(temporary.path("link/../b/./file")) == temporary.path("a/b/file"))
     let error = failure { _ = try Host.realPath(temporary.path("none")) }
     #expect(error?.number == ENOENT)

@@ -4,13 +4,13 @@ import TestSupport
 import Testing
 
 @Suite struct MappedFileTests {
-  private let scratch: TemporaryFolder
+  private let scratch: TemporaryDirectory
 
-  init() throws { scratch = try TemporaryFolder("mapped") }
+  init() throws { scratch = try TemporaryDirectory("mapped") }
 
   private func map(_ bytes: [UInt8]) throws -> MappedFile {
     try scratch.write(bytes, at: "file")
-    return try MappedFile(try scratch.folder.file("file"))
+    return try MappedFile(try scratch.directory.file("file"))
   }
 
   @Test(arguments: [0, 1, 4095, 4096, 4097, 1 << 20]) func hasTheFilesBytes(count: Int) throws {
@@ -25,7 +25,7 @@ import Testing
 
   @Test func staysWhenTheFileIsRemoved() throws {
     let file = try map([1, 2, 3])
-    try scratch.folder.remove("file")
+    try scratch.directory.remove("file")
     try scratch.write([UInt8](repeating: 9, count: 3), at: "file")
     #expect(file.withBytes { $0.unsafeLoad(fromByteOffset: 2, as: UInt8.self) } == 3)
   }
@@ -44,17 +44,17 @@ import Testing
       processExitsWith: .exitCode(1), observing: [\.standardErrorContent]
     ) { [path = path as String] in
       try MappedFile.endAtLoss(saying: "cannot read it\n")
-      let folder = try Folder.open(path: ByteString(String(path.dropLast(5))))
-      let file = try MappedFile(folder.file("file"))
+      let directory = try Directory.open(path: ByteString(String(path.dropLast(5))))
+      let file = try MappedFile(directory.file("file"))
       // As a bad sector would, a file that became shorter has no page there.
-      try folder.openOrCreate("file").truncate(to: 10)
+      try directory.openOrCreate("file").truncate(to: 10)
       let byte = file.withBytes { $0.unsafeLoad(fromByteOffset: 10_000, as: UInt8.self) }
       // It does not come so far.
-      try folder.createLink(ByteString("\(byte)"), to: "read")
+      try directory.createLink(ByteString("\(byte)"), to: "read")
     }
     let errors = try #require(result).standardErrorContent
     #expect(String(decoding: errors, as: UTF8.self) == "cannot read it\n")
-    #expect(try scratch.folder.names() == ["file"])
+    #expect(try scratch.directory.names() == ["file"])
   }
 
   /// A signal that somebody sends is none.

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite struct NameBufferTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("names") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("names") }
 
   @Test func aPathIsBuiltAndTakenBack() {
     var name = NameBuffer()
@@ -27,11 +27,11 @@ import Testing
 
   @Test func aStatusIsTheChildsOwnOrNone() throws {
     try temporary.write("text", at: "d/f")
-    try temporary.folder.createLink("l", to: "d")
+    try temporary.directory.createLink("l", to: "d")
     var name = NameBuffer()
     func status(_ path: String) throws -> FileStatus? {
       name.set(path.utf8.span)
-      return try temporary.folder.statusIfPresent(name)
+      return try temporary.directory.statusIfPresent(name)
     }
     #expect(try status("d/f")?.size == 4)
     #expect(try status("d/f")?.kind == .file)
@@ -50,11 +50,11 @@ import Testing
     try temporary.write(bytes, at: "equal")
     try temporary.write(bytes.dropLast() + [0xee], at: "other")
     try temporary.write(Array(bytes.dropLast()), at: "shorter")
-    try temporary.folder.createLink("link", to: "equal")
+    try temporary.directory.createLink("link", to: "equal")
     var name = NameBuffer()
     func begins(_ path: String) throws -> Bool {
       name.set(path.utf8.span)
-      return try temporary.folder.begins(name, with: bytes.span)
+      return try temporary.directory.begins(name, with: bytes.span)
     }
     #expect(try begins("longer") && begins("equal"))
     #expect(try !begins("other") && !begins("shorter"))

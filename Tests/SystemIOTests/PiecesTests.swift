@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite struct PiecesTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("pieces") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("pieces") }
 
   /// What a reading gives: data as the counts of its pieces, holes as negative lengths.
   private func pieces(
@@ -25,7 +25,7 @@ import Testing
     var generator = Seeded.fresh()
     let content = generator.bytes((2 << 20) + 5)
     try temporary.write(content, at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     let all = try pieces(file, size: UInt64(content.count))
     #expect(all.found == [Int](repeating: 256 << 10, count: 8) + [5])
     #expect(all.bytes == content && all.reached == UInt64(content.count))
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func holesAreTold() throws {
-    let file = try temporary.folder.create("sparse")
+    let file = try temporary.directory.create("sparse")
     try file.seek(to: 1 << 20)
     try file.write([UInt8](repeating: 7, count: 65_536))
     try file.truncate(to: 4 << 20)
@@ -52,7 +52,7 @@ import Testing
 
   /// OpenZFS takes what is not on the disk yet for holes: there all is read, by whatever way.
   @Test func holesOfZFSAreReadAsBytes() throws {
-    let file = try temporary.folder.create("sparse")
+    let file = try temporary.directory.create("sparse")
     try file.seek(to: 1 << 20)
     try file.write([7, 8, 9])
     let size = try file.status().size
@@ -71,7 +71,7 @@ import Testing
   @Test func whatIsThrownIsThrownOn() throws {
     struct Thrown: Error {}
     try temporary.write("x", at: "f")
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     #expect(throws: Thrown.self) {
       _ = try file.readPieces(
         size: 1, isSparse: false, data: { _ in throw Thrown() }, hole: { _ in })
@@ -82,8 +82,8 @@ import Testing
   }
 
   @Test func aFileWithoutANameIsPrivateAndGoesWithItsHandle() throws {
-    let file = try temporary.folder.createUnnamed()
-    #expect(try temporary.folder.names() == [])
+    let file = try temporary.directory.createUnnamed()
+    #expect(try temporary.directory.names() == [])
     let status = try file.status()
     #expect(status.permissions == 0o600 && status.links == 0 && status.kind == .file)
     try file.write(Array("abc".utf8))
@@ -93,19 +93,19 @@ import Testing
 
   @Test func whereFilesNeedNamesItHasOneForAMoment() throws {
     let plan = Faults.Plan(failing: [.create], at: 1, number: EOPNOTSUPP)
-    let status = try Faults.inject(plan) { try temporary.folder.createUnnamed().status() }
+    let status = try Faults.inject(plan) { try temporary.directory.createUnnamed().status() }
     #expect(plan.count == 2)
-    #expect(try temporary.folder.names() == [])
+    #expect(try temporary.directory.names() == [])
     #expect(status.permissions == 0o600 && status.links == 0)
     let full = Faults.Plan(failing: [.create], at: 1, number: ENOSPC)
-    let error = Faults.inject(full) { failure { _ = try temporary.folder.createUnnamed() } }
+    let error = Faults.inject(full) { failure { _ = try temporary.directory.createUnnamed() } }
     #expect(error?.number == ENOSPC && full.count == 1)
   }
 
   @Test func aCloneIsTheSameOrIsRefused() throws {
     try temporary.write("some content", at: "f")
-    let file = try temporary.folder.file("f")
-    let copy = try temporary.folder.createUnnamed()
+    let file = try temporary.directory.file("f")
+    let copy = try temporary.directory.createUnnamed()
     // ext4 and tmpfs cannot; where it works the content is there.
     if try copy.clone(of: file) {
       #expect(try copy.read(count: 100, at: 0) == Array("some content".utf8))
@@ -118,8 +118,8 @@ import Testing
 
   @Test func refusalsOfAClone() throws {
     try temporary.write("x", at: "f")
-    let file = try temporary.folder.file("f")
-    let copy = try temporary.folder.createUnnamed()
+    let file = try temporary.directory.file("f")
+    let copy = try temporary.directory.createUnnamed()
     for number in [EXDEV, EOPNOTSUPP, EINVAL, ENOTTY] {
       let plan = Faults.Plan(failing: [.clone], at: 1, number: number)
       #expect(

@@ -2,21 +2,21 @@ import SystemIO
 import TestSupport
 import Testing
 
-/// Whether the machine has mains power, by folders as the kernel shows them.
+/// Whether the machine has mains power, by directories as the kernel shows them.
 @Suite struct PowerTests {
-  private let folder: TemporaryFolder
+  private let directory: TemporaryDirectory
 
-  init() throws { folder = try TemporaryFolder("power") }
+  init() throws { directory = try TemporaryDirectory("power") }
 
   private func supply(_ name: ByteString, _ facts: [ByteString: String]) throws {
-    for (key, value) in facts { try folder.write(value + "\n", at: name.appending(key)) }
+    for (key, value) in facts { try directory.write(value + "\n", at: name.appending(key)) }
   }
 
-  private var isOnMains: Bool { Host.isOnMainsPower(supplies: folder.path) }
+  private var isOnMains: Bool { Host.isOnMainsPower(supplies: directory.path) }
 
   @Test func aMachineWithoutABatteryHasIt() throws {
     #expect(isOnMains)
-    #expect(Host.isOnMainsPower(supplies: folder.path("absent")))
+    #expect(Host.isOnMainsPower(supplies: directory.path("absent")))
   }
 
   @Test func aSupplyThatIsOnlineIsEnough() throws {

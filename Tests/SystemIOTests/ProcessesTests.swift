@@ -11,7 +11,7 @@ import Testing
     let running = Process()
     private let input = Pipe()
 
-    init(_ script: String, _ path: String, in folder: TemporaryFolder) throws {
+    init(_ script: String, _ path: String, in directory: TemporaryDirectory) throws {
       let ready = Pipe()
       running.executableURL = URL(fileURLWithPath: "/bin/sh")
       running.arguments = ["-c", script + "; exec cat", "sh", path]
@@ -43,25 +43,27 @@ import Testing
   }
 
   @Test(arguments: ["exec 5<\"$1/file\"", "cd \"$1\""])
-  func anOpenFileAndAWorkingFolderAreFound(_ script: String) throws {
-    let folder = try TemporaryFolder()
-    try folder.write("x", at: "file")
-    let ids = [try folder.folder.status().identity, try folder.folder.status("file").identity]
-    let holder = try Holder(script, folder.string, in: folder)
+  func anOpenFileAndAWorkingDirectoryAreFound(_ script: String) throws {
+    let directory = try TemporaryDirectory()
+    try directory.write("x", at: "file")
+    let ids = [
+      try directory.directory.status().identity, try directory.directory.status("file").identity,
+    ]
+    let holder = try Holder(script, directory.string, in: directory)
     let number = holder.running.processIdentifier
     let found = try uses(ids) { $0.map(\.process) == [number] }
     #expect(found.map(\.process) == [number])
     #expect(found.first?.name == "cat")
-    #expect(found.first?.file.isWithin(folder.path) == true)
+    #expect(found.first?.file.isWithin(directory.path) == true)
     holder.end()
     let rest = try uses(ids) { $0.isEmpty }
     #expect(rest.isEmpty)
   }
 
   @Test func thisProcessAndWhatStartedItAreNotMeant() throws {
-    let folder = try TemporaryFolder()
-    try folder.write("x", at: "file")
-    let file = try folder.folder.file("file")
+    let directory = try TemporaryDirectory()
+    try directory.write("x", at: "file")
+    let file = try directory.directory.file("file")
     let found = try uses([file.status().identity]) { $0.isEmpty }
     #expect(found.isEmpty)
     withExtendedLifetime(file) {}

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 @Suite struct RangeLockTests {
-  let temporary: TemporaryFolder
+  let temporary: TemporaryDirectory
   init() throws {
-    temporary = try TemporaryFolder("ranges")
+    temporary = try TemporaryDirectory("ranges")
     try temporary.write("content", at: "f")
   }
 
@@ -36,7 +36,7 @@ import Testing
   }
 
   @Test func anothersExclusiveLockKeepsSharedOnesAway() throws {
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     let other = try locker("LOCK_EX", from: 100, count: 10)
     for (range, isFree) in [
       (90..<100, true), (99..<101, false), (109..<110, false), (110..<111, true), (0..<500, false),
@@ -50,7 +50,7 @@ import Testing
   }
 
   @Test func sharedLocksMeet() throws {
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     let other = try locker("LOCK_SH", from: 100, count: 10)
     #expect(try file.isLockedElsewhere(100..<101))
     #expect(try file.lockShared(100..<101))
@@ -61,12 +61,12 @@ import Testing
 
   @Test func aLockIsTheOpenFiles() throws {
     let range: Range<UInt64> = 0x4000_0000..<0x4000_0001
-    let watcher = try temporary.folder.file("f")
+    let watcher = try temporary.directory.file("f")
     do {
-      let holder = try temporary.folder.file("f")
+      let holder = try temporary.directory.file("f")
       #expect(try holder.lockShared(range))
       // Closing another descriptor drops no lock, as it would a process's own.
-      try temporary.folder.file("f").close()
+      try temporary.directory.file("f").close()
       #expect(try watcher.isLockedElsewhere(range))
       try holder.unlock(range)
       #expect(try watcher.isLockedElsewhere(range) == false)
@@ -79,8 +79,8 @@ import Testing
   }
 
   @Test func allLocksOfAFileAreGivenBackAtOnce() throws {
-    let file = try temporary.folder.file("f")
-    let watcher = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
+    let watcher = try temporary.directory.file("f")
     let ranges: [Range<UInt64>] = [0..<1, 5..<6, 0x4000_0000..<0x4000_0200]
     for range in ranges { #expect(try file.lockShared(range)) }
     file.unlockAll()
@@ -89,7 +89,7 @@ import Testing
   }
 
   @Test func othersMeetOurs() throws {
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     #expect(try file.lockShared(5..<6))
     let program = """
       import fcntl, sys
@@ -105,7 +105,7 @@ import Testing
   }
 
   @Test func failuresAreNamed() throws {
-    let file = try temporary.folder.file("f")
+    let file = try temporary.directory.file("f")
     for number in [ENOLCK, EINVAL] {
       let plan = Faults.Plan(failing: [.lock], at: 1, number: number, staysBroken: true)
       Faults.inject(plan) {

@@ -4,62 +4,63 @@ import TestSupport
 import Testing
 
 @Suite struct RemovalTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("removal") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("removal") }
 
   @Test func removesAFileALinkOrATree() throws {
     try temporary.write("x", at: "tree/a/b/c")
     try temporary.write("x", at: "tree/d")
     try temporary.write("x", at: "file")
-    let folder = try Folder.open(path: temporary.path)
-    try folder.createLink("link", to: "kept")
+    let directory = try Directory.open(path: temporary.path)
+    try directory.createLink("link", to: "kept")
     try temporary.write("x", at: "kept/f")
-    for name: ByteString in ["tree", "file", "link"] { try folder.removeTree(name) }
-    #expect(try folder.names() == ["kept"])
+    for name: ByteString in ["tree", "file", "link"] { try directory.removeTree(name) }
+    #expect(try directory.names() == ["kept"])
     #expect(try temporary.read("kept/f") == Array("x".utf8))
-    #expect(failure { try folder.removeTree("none") }?.isMissing == true)
+    #expect(failure { try directory.removeTree("none") }?.isMissing == true)
   }
 
   @Test func neverThroughALink() throws {
-    let outside = try TemporaryFolder("outside")
+    let outside = try TemporaryDirectory("outside")
     try outside.write("x", at: "precious/file")
-    let tree = try temporary.folder.makeFolder("tree")
+    let tree = try temporary.directory.makeDirectory("tree")
     try tree.createLink("folder", to: outside.path("precious"))
     try tree.createLink("file", to: outside.path("precious/file"))
     try tree.createLink("loop", to: ".")
-    try temporary.folder.removeTree("tree")
-    #expect(try temporary.folder.isEmpty())
+    try temporary.directory.removeTree("tree")
+    #expect(try temporary.directory.isEmpty())
     #expect(try outside.read("precious/file") == Array("x".utf8))
   }
 
   @Test func namesOfAnyBytesAndAllKinds() throws {
     var random = Seeded.fresh()
-    let tree = try temporary.folder.makeFolder("tree")
+    let tree = try temporary.directory.makeDirectory("tree")
     for _ in 0..<200 {
       let name = ByteString(random.fileName())
       if try tree.statusIfPresent(name) != nil { continue }
-      try tree.createFolder(name)
-      try tree.folder(name).create(ByteString(random.fileName())).close()
+      try tree.createDirectory(name)
+      try tree.directory(name).create(ByteString(random.fileName())).close()
     }
     try tree.createSpecial("fifo", kind: .fifo, permissions: 0)
     try tree.createSpecial("socket", kind: .socket, permissions: 0)
-    try temporary.folder.removeTree("tree")
-    #expect(try temporary.folder.isEmpty(), "seed \(random.seed)")
+    try temporary.directory.removeTree("tree")
+    #expect(try temporary.directory.isEmpty(), "seed \(random.seed)")
   }
 
   @Test func aFailureIsToldAndTheRestGoes() throws {
     for path: ByteString in ["tree/a/1", "tree/b/2", "tree/b/3", "tree/c/4"] {
       try temporary.write("x", at: path)
     }
-    try temporary.folder.setPermissions(0o777)
+    try temporary.directory.setPermissions(0o777)
     for name: ByteString in ["tree", "tree/a", "tree/b", "tree/c"] {
-      try Folder.open(path: temporary.path(name)).setPermissions(name == "tree/b" ? 0o555 : 0o777)
+      try Directory.open(path: temporary.path(name)).setPermissions(
+        name == "tree/b" ? 0o555 : 0o777)
     }
-    let error = try Unprivileged.run { failure { try temporary.folder.removeTree("tree") } }
+    let error = try Unprivileged.run { failure { try temporary.directory.removeTree("tree") } }
     #expect(error?.operation == .remove && error?.number == EACCES)
     #expect(error?.path.isWithin(temporary.path("tree/b")) == true)
-    #expect(try temporary.folder.folder("tree").names() == ["b"])
-    let left = try Folder.open(path: temporary.path("tree/b"))
+    #expect(try temporary.directory.directory("tree").names() == ["b"])
+    let left = try Directory.open(path: temporary.path("tree/b"))
     #expect(try left.names() == ["2", "3"])
   }
 
@@ -70,34 +71,34 @@ import Testing
           try temporary.write("x", at: path)
         }
         let plan = Faults.Plan(failing: [operation], at: first, number: EIO)
-        let error = Faults.inject(plan) { failure { try temporary.folder.removeTree("tree") } }
+        let error = Faults.inject(plan) { failure { try temporary.directory.removeTree("tree") } }
         if !plan.hasFired {
           #expect(error == nil)
           break
         }
         #expect(error?.number == EIO && error?.operation == operation)
-        if try temporary.folder.isEmpty() { continue }
-        try temporary.folder.removeTree("tree")
+        if try temporary.directory.isEmpty() { continue }
+        try temporary.directory.removeTree("tree")
       }
     }
-    #expect(try temporary.folder.isEmpty())
+    #expect(try temporary.directory.isEmpty())
   }
 
   @Test func whatVanishesMeanwhileIsNoFailure() throws {
     try temporary.write("x", at: "tree/a/1")
     let plan = Faults.Plan(failing: [.remove], at: 1, number: ENOENT)
-    // The file is still there here, so that its folder stays and says so; the file itself does not.
-    let error = Faults.inject(plan) { failure { try temporary.folder.removeTree("tree") } }
+    // The file is still there here, so that its directory stays and says so; the file itself does not.
+    let error = Faults.inject(plan) { failure { try temporary.directory.removeTree("tree") } }
     #expect(error?.number == ENOTEMPTY)
   }
 
   @Test func neverIntoAnotherMount() throws {
     guard try Mount.isPermitted() else { return }
-    let tree = try temporary.folder.makeFolder("tree")
+    let tree = try temporary.directory.makeDirectory("tree")
     let mount = try Mount(on: tree, at: temporary.path("tree"), "volume")
     try temporary.write("x", at: "tree/volume/precious")
     try temporary.write("x", at: "tree/goes")
-    let error = failure { try temporary.folder.removeTree("tree") }
+    let error = failure { try temporary.directory.removeTree("tree") }
     #expect(error?.number == EBUSY && error?.path == temporary.path("tree/volume"))
     #expect(error?.reason == "it is in use, or another volume is mounted there")
     #expect(try tree.names() == ["volume"])
@@ -112,14 +113,14 @@ import Testing
     }
     var count = 0
     let two = RemovalWatch(didRemove: { count += 1 }, isStopping: { count >= 2 })
-    #expect(try !temporary.folder.removeTree("tree", watch: two))
+    #expect(try !temporary.directory.removeTree("tree", watch: two))
     #expect(count == 2)
-    #expect(try temporary.folder.names() == ["tree"])
+    #expect(try temporary.directory.names() == ["tree"])
     let rest = RemovalWatch(didRemove: { count += 1 })
-    #expect(try temporary.folder.removeTree("tree", watch: rest))
-    #expect(try count == 4 && temporary.folder.isEmpty())
+    #expect(try temporary.directory.removeTree("tree", watch: rest))
+    #expect(try count == 4 && temporary.directory.isEmpty())
     try temporary.write("x", at: "file")
-    #expect(try temporary.folder.removeTree("file", watch: rest))
+    #expect(try temporary.directory.removeTree("file", watch: rest))
     #expect(count == 5)
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @Suite struct SpillableArrayTests {
   /// A pool of which nothing stays in memory, with its file in a scratch directory.
-  private func spilling(_ scratch: borrowing TemporaryFolder) -> SpillPool {
+  private func spilling(_ scratch: borrowing TemporaryDirectory) -> SpillPool {
     SpillPool(budget: 0, directories: [scratch.path("")])
   }
 
@@ -15,7 +15,7 @@ import Testing
   }
 
   @Test(arguments: [0, 1 << 40]) func growsAsAnArrayDoes(budget: Int) throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     let pool = SpillPool(budget: budget, directories: [scratch.path("")])
     var rows = SpillableArray<Row>(in: pool)
     for number in 0..<100_000 { rows.append(Row(number: number, flag: number % 3 == 0)) }
@@ -28,7 +28,7 @@ import Testing
   }
 
   @Test func aCopyIsIndependent() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     var first = SpillableArray(repeating: 1, count: 200_000, in: spilling(scratch))
     let second = first
     first[17] = 2
@@ -38,7 +38,7 @@ import Testing
   }
 
   @Test func takesCollectionsAndSpans() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     var bytes = SpillableArray<UInt8>(in: spilling(scratch))
     bytes.append(contentsOf: [1, 2, 3])
     bytes.append(contentsOf: (4...6).lazy.map { UInt8($0) })
@@ -52,7 +52,7 @@ import Testing
 
   /// Many short arrays, each of the heap, can be made to spill together.
   @Test func shortArraysSpillWhenAsked() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
     var rows = SpillableArray(repeating: UInt64(3), count: 1000, in: pool)
     #expect(pool.spilledBytes == 0 && rows.byteCount == 8000)
@@ -65,7 +65,7 @@ import Testing
 
   /// What a table gives back is free on the disk again, so that growth does not fill it.
   @Test func givesItsRoomBack() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
     for _ in 0..<50 {
       let rows = SpillableArray(repeating: UInt64(7), count: 200_000, in: pool)
@@ -83,14 +83,14 @@ import Testing
 
   /// The file has no name, and nobody else can open it.
   @Test func leavesNoFile() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     let rows = SpillableArray(repeating: UInt64(9), count: 200_000, in: spilling(scratch))
-    #expect(try scratch.folder.names().isEmpty && rows.count == 200_000)
+    #expect(try scratch.directory.names().isEmpty && rows.count == 200_000)
   }
 
   /// Threads read while others make and drop tables of the same pool.
   @Test func poolServesThreads() throws {
-    let scratch = try TemporaryFolder("spill")
+    let scratch = try TemporaryDirectory("spill")
     let pool = spilling(scratch)
     let shared = SpillableArray(repeating: UInt64(5), count: 200_000, in: pool)
     let workers = try Workers(count: 4, capacity: 16, name: "spill")

@@ -5,11 +5,11 @@ import Testing
 @testable import SystemIO
 
 @Suite struct StandardStreamTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("stream") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("stream") }
 
   @Test func gathersWhatIsWritten() throws {
-    let file = try temporary.folder.create("out")
+    let file = try temporary.directory.create("out")
     do {
       let stream = StandardStream(file.raw, "the stream")
       try stream.write("one, ")
@@ -26,14 +26,14 @@ import Testing
   }
 
   @Test func writesWhenMuchHasGathered() throws {
-    let file = try temporary.folder.create("out")
+    let file = try temporary.directory.create("out")
     let stream = StandardStream(file.raw, "the stream")
     for _ in 0..<64 { try stream.write(bytes: [UInt8](repeating: 1, count: 1024)) }
     #expect(try file.status().size == 64 * 1024)
   }
 
   @Test func aFailureIsToldAndNotRepeated() throws {
-    let file = try temporary.folder.create("out")
+    let file = try temporary.directory.create("out")
     let stream = StandardStream(file.raw, "the stream")
     try stream.write("lost")
     let plan = Faults.Plan(failing: [.write], at: 1, number: ENOSPC)

@@ -11,7 +11,7 @@ import Testing
     #expect(error.hint == "check the owner and the mode, or run as the user who owns it")
     #expect(
       "\(SystemError(.readAttributes, "a\nb", number: ENOENT))"
-        == "cannot read the attributes of 'a\\nb': there is no such file or folder")
+        == "cannot read the attributes of 'a\\nb': there is no such file or directory")
   }
 
   @Test(arguments: SystemError.Operation.allCases)
@@ -64,7 +64,7 @@ import Testing
         == "cannot read 'x': it was replaced by something else meanwhile")
   }
 
-  @Test func aFolderIsPutBeforeARelativePathOnly() {
+  @Test func aDirectoryIsPutBeforeARelativePathOnly() {
     let error = SystemError(.open, "b", number: ENOENT)
     #expect(error.inside("/a").path == "/a/b")
     #expect(error.inside("/a").inside("/z").path == "/a/b")
@@ -72,12 +72,12 @@ import Testing
   }
 
   @Test func callsNameThePathAsFarAsTheyKnowIt() throws {
-    let temporary = try TemporaryFolder("paths")
-    let folder = try temporary.folder.makeFolder("a")
-    let error = failure { _ = try folder.file("b") }
+    let temporary = try TemporaryDirectory("paths")
+    let directory = try temporary.directory.makeDirectory("a")
+    let error = failure { _ = try directory.file("b") }
     #expect(error?.path.isWithin(ByteString("sandboxctl")) == false)
     #expect(error?.path.components.suffix(2) == ["a", "b"])
-    let whole = failure { _ = try Folder.open(path: temporary.path("none")) }
+    let whole = failure { _ = try Directory.open(path: temporary.path("none")) }
     #expect(whole?.path == temporary.path("none"))
   }
 }

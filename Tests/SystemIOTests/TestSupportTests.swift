@@ -5,14 +5,14 @@ import Testing
 
 /// The tests' own tools: what they claim, proved.
 @Suite struct TestSupportTests {
-  @Test func temporaryFolderGoesWithAllThatIsInIt() throws {
-    var temporary: TemporaryFolder? = try TemporaryFolder("gone")
+  @Test func temporaryDirectoryGoesWithAllThatIsInIt() throws {
+    var temporary: TemporaryDirectory? = try TemporaryDirectory("gone")
     let path = try #require(temporary?.path)
     try temporary?.write("x", at: "a/b/c.txt")
-    try temporary?.folder.folder("a").setPermissions(0)
-    #expect(try temporary?.folder.status("a").permissions == 0)
+    try temporary?.directory.directory("a").setPermissions(0)
+    #expect(try temporary?.directory.status("a").permissions == 0)
     temporary = nil
-    #expect(throws: SystemError.self) { _ = try Folder.open(path: path) }
+    #expect(throws: SystemError.self) { _ = try Directory.open(path: path) }
   }
 
   @Test func programGivesOutputErrorsAndCode() throws {
@@ -59,9 +59,9 @@ import Testing
   }
 
   @Test func unprivilegedMeetsRefusals() throws {
-    let temporary = try TemporaryFolder("refusal")
+    let temporary = try TemporaryDirectory("refusal")
     try temporary.write("x", at: "closed")
-    try temporary.folder.setPermissions(0, of: "closed")
+    try temporary.directory.setPermissions(0, of: "closed")
     let path = temporary.path("closed")
     let error = #expect(throws: SystemError.self) {
       try Unprivileged.run { _ = try Descriptor.open(path: path) }

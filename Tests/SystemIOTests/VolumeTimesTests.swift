@@ -8,57 +8,57 @@ import Testing
 @Suite struct VolumeTimesTests {
   @Test func ofWhatLiesInMemoryNothing() throws {
     guard try Mount.isPermitted() else { return }
-    let folder = try TemporaryFolder("times")
-    let mount = try Mount(on: folder.folder, at: folder.path, "memory")
-    #expect(try Folder.open(path: folder.path("memory")).volumeTimes() == .loose)
-    #expect(try Folder.open(path: "/proc").volumeTimes() == .exact)
+    let directory = try TemporaryDirectory("times")
+    let mount = try Mount(on: directory.directory, at: directory.path, "memory")
+    #expect(try Directory.open(path: directory.path("memory")).volumeTimes() == .loose)
+    #expect(try Directory.open(path: "/proc").volumeTimes() == .exact)
     withExtendedLifetime(mount) {}
   }
 
   /// An overlay's times are worth as little as those of its worst layer.
   @Test func ofAnOverlayAsLittleAsOfItsLayers() throws {
     guard try Mount.isPermitted() else { return }
-    let folder = try TemporaryFolder("times")
-    guard try folder.folder.volumeTimes() == .exact else { return }
+    let directory = try TemporaryDirectory("times")
+    guard try directory.directory.volumeTimes() == .exact else { return }
     for name: ByteString in ["lower", "upper", "work", "merged"] {
-      try folder.folder.createFolder(name)
+      try directory.directory.createDirectory(name)
     }
     func times() throws -> VolumeTimes {
-      let overlay = try Mount(overlayBelow: folder.path)
+      let overlay = try Mount(overlayBelow: directory.path)
       defer { withExtendedLifetime(overlay) {} }
-      return try Folder.open(path: folder.path("merged")).volumeTimes()
+      return try Directory.open(path: directory.path("merged")).volumeTimes()
     }
     #expect(try times() == .exact)
-    let memory = try Mount(inMemory: "size=1m", on: folder.path("lower"))
+    let memory = try Mount(inMemory: "size=1m", on: directory.path("lower"))
     #expect(try times() == .loose)
     withExtendedLifetime(memory) {}
   }
 
   @Test func whoHasAFileOpenForWritingIsSeen() throws {
-    let folder = try TemporaryFolder("writers")
-    try folder.write("text", at: "file")
-    guard try folder.folder.file("file").hasNoWriter else { return }
+    let directory = try TemporaryDirectory("writers")
+    try directory.write("text", at: "file")
+    guard try directory.directory.file("file").hasNoWriter else { return }
     var map = UnsafeMutableRawPointer?.none
     do {
-      let writer = try folder.folder.fileForWriting("file")
-      #expect(try !folder.folder.file("file").hasNoWriter)
+      let writer = try directory.directory.fileForWriting("file")
+      #expect(try !directory.directory.file("file").hasNoWriter)
       withExtendedLifetime(writer) {}
     }
-    let both = open(folder.path("file").description, O_RDWR)
+    let both = open(directory.path("file").description, O_RDWR)
     map = mmap(nil, 4, PROT_READ | PROT_WRITE, MAP_SHARED, both, 0)
     close(both)
     #expect(map != MAP_FAILED)
-    #expect(try !folder.folder.file("file").hasNoWriter, "a mapping writes, too")
+    #expect(try !directory.directory.file("file").hasNoWriter, "a mapping writes, too")
     munmap(map, 4)
-    #expect(try folder.folder.file("file").hasNoWriter)
+    #expect(try directory.directory.file("file").hasNoWriter)
   }
 
   /// Files are opened for writing while others ask: nobody is stopped by a signal.
   @Test func askingForWritersDisturbsNobody() throws {
-    let folder = try TemporaryFolder("writers")
-    try folder.write("text", at: "file")
+    let directory = try TemporaryDirectory("writers")
+    try directory.write("text", at: "file")
     let workers = try Workers(count: 2, capacity: 2, name: "writers")
-    let path = folder.path("file").description
+    let path = directory.path("file").description
     let done = Counter()
     workers.submit {
       for _ in 0..<2000 {
@@ -67,7 +67,7 @@ import Testing
         close(writer)
       }
     }
-    let file = try folder.folder.file("file")
+    let file = try directory.directory.file("file")
     for _ in 0..<2000 { _ = file.hasNoWriter }
     workers.finish()
     #expect(done.value == 2000)
@@ -90,10 +90,10 @@ import Testing
     ("0", "500", 60), ("", "", 60), ("x", "y", 60),
   ])
   func aStoreThroughAMappingMayShowLate(expire: String, wake: String, delay: Double) throws {
-    let folder = try TemporaryFolder("settings")
-    try folder.write(expire + "\n", at: "dirty_expire_centisecs")
-    try folder.write(wake + "\n", at: "dirty_writeback_centisecs")
-    #expect(Host.writebackDelay(settings: folder.path) == delay)
-    #expect(Host.writebackDelay(settings: folder.path("absent")) == 60)
+    let directory = try TemporaryDirectory("settings")
+    try directory.write(expire + "\n", at: "dirty_expire_centisecs")
+    try directory.write(wake + "\n", at: "dirty_writeback_centisecs")
+    #expect(Host.writebackDelay(settings: directory.path) == delay)
+    #expect(Host.writebackDelay(settings: directory.path("absent")) == 60)
   }
 }

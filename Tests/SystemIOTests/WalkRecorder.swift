@@ -1,7 +1,7 @@
 import SystemIO
 import Testing
 
-/// A visitor that notes all that it is shown and enters every folder but those left out.
+/// A visitor that notes all that it is shown and enters every directory but those left out.
 struct WalkRecorder: WalkVisitor {
   struct Seen {
     let status: FileStatus
@@ -13,36 +13,36 @@ struct WalkRecorder: WalkVisitor {
   var seen: [ByteString: Seen] = [:]
   /// Paths that came twice.
   var twice: [ByteString] = []
-  /// Batches of each folder.
+  /// Batches of each directory.
   var batches: [ByteString: Int] = [:]
   var problems: [WalkProblem] = []
-  /// Called with each folder's path before the folders in it are entered.
+  /// Called with each directory's path before the directories in it are entered.
   var onVisit: (ByteString) throws -> Void = { _ in }
   var isEntered: (ByteString, FileStatus) -> Bool = { _, _ in true }
 
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Int,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Int,
     descent: inout WalkDescent<Int>
   ) {
-    batches[folder.relativePath, default: 0] += 1
+    batches[directory.relativePath, default: 0] += 1
     for index in batch.entries.indices {
       let entry = batch.entries[index]
-      let path = folder.relativePath.appending(batch.name(entry))
+      let path = directory.relativePath.appending(batch.name(entry))
       let old = seen.updateValue(
-        Seen(status: entry.status, depth: folder.depth, state: state), forKey: path)
+        Seen(status: entry.status, depth: directory.depth, state: state), forKey: path)
       if old != nil { twice.append(path) }
       if entry.status.kind == .directory, isEntered(path, entry.status) {
         descent.enter(index, with: state + 1)
       }
     }
-    do { try onVisit(folder.relativePath) } catch { Issue.record(error) }
+    do { try onVisit(directory.relativePath) } catch { Issue.record(error) }
   }
 
   mutating func failed(_ problem: WalkProblem, state: Int) { problems.append(problem) }
 
   /// Walks the tree below a path.
   mutating func walk(_ path: ByteString) throws {
-    var walk = Walk(try Folder.open(path: path))
+    var walk = Walk(try Directory.open(path: path))
     walk.run(&self, state: 0)
   }
 }

@@ -4,8 +4,8 @@ import TestSupport
 import Testing
 
 @Suite struct WalkTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("walk") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("walk") }
 
   /// What `find` prints of the tree below a path, each entry's fields with NULs between.
   private func found(_ root: String) throws -> Set<[UInt8]> {
@@ -32,20 +32,21 @@ import Testing
 
   /// A tree of any names, kinds and depths.
   private func makeTree(_ random: inout Seeded) throws {
-    var folders: [ByteString] = [""]
+    var directories: [ByteString] = [""]
     for _ in 0..<600 {
-      let above = folders.randomElement(using: &random) ?? ""
+      let above = directories.randomElement(using: &random) ?? ""
       let name = ByteString(random.fileName(longest: 30))
-      let folder = try Folder.open(path: temporary.path.appending(above))
-      if try folder.statusIfPresent(name) != nil { continue }
+      let directory = try Directory.open(path: temporary.path.appending(above))
+      if try directory.statusIfPresent(name) != nil { continue }
       switch Int.random(in: 0..<10, using: &random) {
       case 0..<3:
-        try folder.createFolder(name)
-        folders.append(above.appending(name))
-      case 3: try folder.createLink(name, to: ByteString(random.fileName()))
-      case 4: try folder.createSpecial(name, kind: .fifo, permissions: 0o644)
-      case 5: try folder.createSpecial(name, kind: .socket, permissions: 0o600)
-      default: try folder.create(name).write(random.bytes(Int.random(in: 0..<50, using: &random)))
+        try directory.createDirectory(name)
+        directories.append(above.appending(name))
+      case 3: try directory.createLink(name, to: ByteString(random.fileName()))
+      case 4: try directory.createSpecial(name, kind: .fifo, permissions: 0o644)
+      case 5: try directory.createSpecial(name, kind: .socket, permissions: 0o600)
+      default:
+        try directory.create(name).write(random.bytes(Int.random(in: 0..<50, using: &random)))
       }
     }
   }
@@ -73,21 +74,21 @@ import Testing
     #expect(try mine == found("/usr/share/doc"))
   }
 
-  @Test func statusIsTheFoldersOwnButForTheTimeOfBirth() throws {
+  @Test func statusIsTheDirectoriesOwnButForTheTimeOfBirth() throws {
     try temporary.write("12345", at: "a/f")
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path)
     let walked = try #require(recorder.seen["a/f"]?.status)
-    let status = try temporary.folder.folder("a").status("f")
+    let status = try temporary.directory.directory("a").status("f")
     #expect(walked.born == nil)
     #expect(walked.identity == status.identity && walked.size == 5)
     #expect(walked.modified == status.modified && walked.changed == status.changed)
     #expect(walked.allocated == status.allocated && walked.permissions == status.permissions)
   }
 
-  @Test func aLargeFolderComesInBatches() throws {
-    let folder = try temporary.folder.makeFolder("large")
-    for number in 0..<10_000 { try folder.create(ByteString("entry-\(number)")).close() }
+  @Test func aLargeDirectoryComesInBatches() throws {
+    let directory = try temporary.directory.makeDirectory("large")
+    for number in 0..<10_000 { try directory.create(ByteString("entry-\(number)")).close() }
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path)
     #expect(recorder.seen.count == 10_001)
@@ -95,27 +96,27 @@ import Testing
     let batches = try #require(recorder.batches["large"])
     #expect(batches > 2 && batches < 100)
     #expect(recorder.batches[""] == 1)
-    #expect(Set(recorder.seen.keys) == Set(try folder.names().map { "large/" + $0 } + ["large"]))
+    #expect(Set(recorder.seen.keys) == Set(try directory.names().map { "large/" + $0 } + ["large"]))
   }
 
   @Test func longestNames() throws {
-    let folder = try temporary.folder.makeFolder("long")
+    let directory = try temporary.directory.makeDirectory("long")
     var names: Set<ByteString> = []
     for number in 1...600 {
       let name = ByteString("\(number)-" + String(repeating: "x", count: 255 - "\(number)-".count))
-      try folder.create(name).close()
+      try directory.create(name).close()
       names.insert(name)
     }
     for length in 1...12 { names.insert(ByteString(String(repeating: "y", count: length))) }
-    for name in names where name.count < 20 { try folder.create(name).close() }
+    for name in names where name.count < 20 { try directory.create(name).close() }
     for odd: ByteString in ["...", ".a", "..b", ".-."] {
-      try folder.create(odd).close()
+      try directory.create(odd).close()
       names.insert(odd)
     }
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path("long"))
     #expect(Set(recorder.seen.keys) == names)
-    #expect(try folder.names() == names.sorted())
+    #expect(try directory.names() == names.sorted())
   }
 
   @Test func entersOnlyWhatTheVisitorWants() throws {
@@ -131,7 +132,7 @@ import Testing
 
   @Test func walksAgainAsTheTreeIsThen() throws {
     try temporary.write("x", at: "a/f")
-    var walk = Walk(try Folder.open(path: temporary.path))
+    var walk = Walk(try Directory.open(path: temporary.path))
     var (first, second) = (WalkRecorder(), WalkRecorder())
     walk.run(&first, state: 0)
     try temporary.write("x", at: "b/g")
@@ -140,31 +141,31 @@ import Testing
     #expect(second.seen.keys.sorted() == ["a", "a/f", "b", "b/g"])
   }
 
-  @Test func anEmptyFolder() throws {
+  @Test func anEmptyDirectory() throws {
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path)
     #expect(recorder.seen.isEmpty && recorder.problems.isEmpty)
   }
 
-  @Test func theVisitorMayCallOnTheFolder() throws {
+  @Test func theVisitorMayCallOnTheDirectory() throws {
     try temporary.write("content", at: "a/f")
     struct Reader: WalkVisitor {
       var contents: [[UInt8]?] = []
       mutating func visit(
-        _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+        _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
         descent: inout WalkDescent<Void>
       ) {
         for index in batch.entries.indices {
           let entry = batch.entries[index]
           if entry.status.kind == .directory { descent.enter(index, with: ()) }
           guard entry.status.kind == .file else { continue }
-          contents.append(try? folder.folder.file(batch.name(entry)).readAll(limit: 100))
+          contents.append(try? directory.directory.file(batch.name(entry)).readAll(limit: 100))
           #expect(Array(batch.bytes[entry.nameRange]) == Array("f".utf8))
         }
       }
       mutating func failed(_ problem: WalkProblem, state: Void) { contents.append(nil) }
     }
-    var walk = Walk(try Folder.open(path: temporary.path))
+    var walk = Walk(try Directory.open(path: temporary.path))
     var reader = Reader()
     walk.run(&reader, state: ())
     #expect(reader.contents == [Array("content".utf8)])

@@ -4,16 +4,16 @@ import TestSupport
 import Testing
 
 @Suite struct WalkTroubleTests {
-  let temporary: TemporaryFolder
-  init() throws { temporary = try TemporaryFolder("trouble") }
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("trouble") }
 
   private func make(_ paths: ByteString...) throws {
     for path in paths { try temporary.write("x", at: path) }
   }
 
-  @Test func anUnreadableFolderIsToldAndTheWalkGoesOn() throws {
+  @Test func anUnreadableDirectoryIsToldAndTheWalkGoesOn() throws {
     try make("a/f", "closed/secret", "z/f")
-    try temporary.folder.setPermissions(0, of: "closed")
+    try temporary.directory.setPermissions(0, of: "closed")
     var recorder = WalkRecorder()
     try Unprivileged.run { try recorder.walk(temporary.path) }
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "closed", "z", "z/f"])
@@ -23,9 +23,9 @@ import Testing
     #expect(error?.description == "cannot open '\(temporary.path("closed"))': permission denied")
   }
 
-  @Test func aFolderThatMayBeListedAndNotSearched() throws {
+  @Test func aDirectoryThatMayBeListedAndNotSearched() throws {
     try make("a/f", "listed/one", "listed/two")
-    try temporary.folder.setPermissions(0o444, of: "listed")
+    try temporary.directory.setPermissions(0o444, of: "listed")
     var recorder = WalkRecorder()
     try Unprivileged.run { try recorder.walk(temporary.path) }
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "listed"])
@@ -41,7 +41,7 @@ import Testing
     try make("a/1", "a/b/2", "c/3", "c/d/e/4", "5")
     var all = WalkRecorder()
     try all.walk(temporary.path)
-    let root = try Folder.open(path: temporary.path)
+    let root = try Directory.open(path: temporary.path)
     for first in 1...200 {
       var recorder = WalkRecorder()
       var walk = Walk(try root.duplicate())
@@ -67,41 +67,41 @@ import Testing
     var recorder = WalkRecorder()
     recorder.onVisit = { [temporary] path in
       // Listed and looked at, but gone when it is to be entered.
-      if path.isEmpty { try temporary.folder.removeTree("b") }
+      if path.isEmpty { try temporary.directory.removeTree("b") }
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "b", "c", "c/f"])
     #expect(recorder.problems.isEmpty)
     // Listed, but gone when it is looked at.
     var again = WalkRecorder()
-    var walk = Walk(try Folder.open(path: temporary.path))
+    var walk = Walk(try Directory.open(path: temporary.path))
     let plan = Faults.Plan(failing: [.status], at: 2, number: ENOENT)
     Faults.inject(plan) { walk.run(&again, state: 0) }
     #expect(plan.hasFired && again.problems.isEmpty)
   }
 
-  @Test func aFolderSwappedForALinkIsNotFollowed() throws {
-    let outside = try TemporaryFolder("outside")
+  @Test func aDirectorySwappedForALinkIsNotFollowed() throws {
+    let outside = try TemporaryDirectory("outside")
     try outside.write("secret", at: "secret")
     try make("a/f", "victim/f", "z/f")
     var recorder = WalkRecorder()
     recorder.onVisit = { [temporary] path in
       guard path.isEmpty else { return }
-      try temporary.folder.rename("victim", to: "hidden", in: temporary.folder)
-      try temporary.folder.createLink("victim", to: outside.path)
+      try temporary.directory.rename("victim", to: "hidden", in: temporary.directory)
+      try temporary.directory.createLink("victim", to: outside.path)
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen.keys.sorted() == ["a", "a/f", "victim", "z", "z/f"])
   }
 
-  @Test func aFolderSwappedForAnotherFolderIsWalkedAsItIsThen() throws {
+  @Test func aDirectorySwappedForAnotherDirectoryIsWalkedAsItIsThen() throws {
     try make("victim/old", "other/new")
     var recorder = WalkRecorder()
     recorder.isEntered = { path, _ in path == "victim" }
     recorder.onVisit = { [temporary] path in
       guard path.isEmpty else { return }
-      try temporary.folder.removeTree("victim")
-      try temporary.folder.rename("other", to: "victim", in: temporary.folder)
+      try temporary.directory.removeTree("victim")
+      try temporary.directory.rename("other", to: "victim", in: temporary.directory)
     }
     try recorder.walk(temporary.path)
     #expect(recorder.seen["victim/new"] != nil)
@@ -115,13 +115,13 @@ import Testing
     let rounds = Counter()
     Thread {
       defer { ended.signal() }
-      guard let folder = try? Folder.open(path: path.appending("stays")) else { return }
+      guard let directory = try? Directory.open(path: path.appending("stays")) else { return }
       while end.value == 0 {
         let name = ByteString("\(rounds.add() % 50)")
         for child: ByteString in ["x", "y"] {
-          guard let inside = try? folder.folder(name) else { continue }
-          try? inside.createFolder(child)
-          if let below = try? inside.folder(child) { _ = try? below.create("file") }
+          guard let inside = try? directory.directory(name) else { continue }
+          try? inside.createDirectory(child)
+          if let below = try? inside.directory(child) { _ = try? below.create("file") }
           try? inside.rename(child, to: "moved", in: inside)
           try? inside.removeTree("moved")
         }
@@ -147,7 +147,7 @@ import Testing
   @Test func mountPointsAreFlagged() throws {
     guard try Mount.isPermitted() else { return }
     try make("plain/f", "file", "elsewhere")
-    let mount = try Mount(on: temporary.folder, at: temporary.path, "volume")
+    let mount = try Mount(on: temporary.directory, at: temporary.path, "volume")
     try make("volume/inside")
     let binding = try Mount(
       binding: temporary.path("elsewhere"), on: temporary.path("file"))
@@ -167,9 +167,9 @@ import Testing
   /// On such a file system an entry is listed with another inode than it has.
   @Test func aFileSystemThatListsOtherInodes() throws {
     guard try Mount.isPermitted() else { return }
-    let volume = try Mount(on: temporary.folder, at: temporary.path, "volume")
+    let volume = try Mount(on: temporary.directory, at: temporary.path, "volume")
     for name: ByteString in ["lower", "upper", "work", "merged"] {
-      try temporary.folder.folder("volume").createFolder(name)
+      try temporary.directory.directory("volume").createDirectory(name)
     }
     for number in 0..<60 { try make(ByteString("volume/lower/d/\(number)")) }
     try make("volume/upper/d/added")
@@ -180,9 +180,9 @@ import Testing
     var recorder = WalkRecorder()
     try recorder.walk(temporary.path("volume/merged"))
     #expect(recorder.seen.count == 62)
-    let folder = try Folder.open(path: temporary.path("volume/merged/d"))
-    for name in try folder.names() {
-      let (walked, status) = (recorder.seen["d/" + name]?.status, try folder.status(name))
+    let directory = try Directory.open(path: temporary.path("volume/merged/d"))
+    for name in try directory.names() {
+      let (walked, status) = (recorder.seen["d/" + name]?.status, try directory.status(name))
       #expect(walked?.identity == status.identity && walked?.isMountPoint == false)
     }
     withExtendedLifetime((overlay, volume)) {}

@@ -8,20 +8,21 @@ public struct FlatpakLab: Sendable {
   /// The material it needs.
   public static let material = "lab/flatpak"
 
-  /// The home folder: `home` in the folder that the lab was made in.
+  /// The home folder: `home` in the directory that the lab was made in.
   public let home: URL
   private let runtime: URL
 
-  /// Makes a home in a folder, with these apps installed, and runs them or those of them that are
+  /// Makes a home in a directory, with these apps installed, and runs them or those of them that are
   /// named.
   public init(
-    in folder: TemporaryFolder, apps: [String] = ["org.example.Hello"], running: [String]? = nil
+    in directory: TemporaryDirectory, apps: [String] = ["org.example.Hello"],
+    running: [String]? = nil
   ) throws {
-    home = folder.url.appendingPathComponent("home", isDirectory: true)
-    runtime = folder.url.appendingPathComponent("runtime", isDirectory: true)
-    _ = try Folder.make(path: folder.path("home"))
-    _ = try Folder.make(path: folder.path("runtime"), permissions: 0o700)
-    let work = folder.string + "/flatpak-lab"
+    home = directory.url.appendingPathComponent("home", isDirectory: true)
+    runtime = directory.url.appendingPathComponent("runtime", isDirectory: true)
+    _ = try Directory.make(path: directory.path("home"))
+    _ = try Directory.make(path: directory.path("runtime"), permissions: 0o700)
+    let work = directory.string + "/flatpak-lab"
     try succeed(["bash", Self.script("flatpak-lab.sh"), work] + apps)
     for app in running ?? apps { try succeed(["flatpak", "run", app]) }
   }

@@ -32,8 +32,8 @@ public enum ForgedEntry {
     }
   }
 
-  /// A folder.
-  public static func folder(_ name: [UInt8], _ tree: Digest) -> [UInt8] {
+  /// A directory.
+  public static func directory(_ name: [UInt8], _ tree: Digest) -> [UInt8] {
     entry(name, type: 1) { encoder in
       encoder.key(10)
       encoder.digest(tree)

@@ -1,7 +1,7 @@
 public import Codecs
 
 extension ForgedRepository {
-  /// Adds a folder of several pages, each of named entries; of those that are lost the table tells, and
+  /// Adds a directory of several pages, each of named entries; of those that are lost the table tells, and
   /// nothing else.
   public mutating func addPages(
     _ pages: [[(name: [UInt8], entry: [UInt8])]], lost: Set<Int> = []

@@ -109,33 +109,33 @@ public struct ForgedRepository {
 
   // MARK: - Writing
 
-  /// Writes the repository into a new folder.
-  public func write(to folder: URL) throws {
+  /// Writes the repository into a new directory.
+  public func write(to directory: URL) throws {
     let packs = (0..<256).map { "packs/\(Hex.encode([UInt8($0)]))" }
     for name in ["condemned", "index", "leases", "pins", "snapshots"] + packs {
       try FileManager.default.createDirectory(
-        at: folder.appendingPathComponent(name), withIntermediateDirectories: true)
+        at: directory.appendingPathComponent(name), withIntermediateDirectories: true)
     }
-    try Data(Self.configuration.utf8).write(to: folder.appendingPathComponent("repository.json"))
+    try Data(Self.configuration.utf8).write(to: directory.appendingPathComponent("repository.json"))
     var index = Index()
     for isData in [true, false] {
       let members = blobs.filter { ($0.kind == 0) == isData }
-      if !members.isEmpty { try writePack(members, in: folder, &index) }
+      if !members.isEmpty { try writePack(members, in: directory, &index) }
     }
     changeIndex(&index)
-    try save(Self.encode(index), "index", ".index", in: folder)
-    for snapshot in snapshots { try save(snapshot, "snapshots", ".json", in: folder) }
+    try save(Self.encode(index), "index", ".index", in: directory)
+    for snapshot in snapshots { try save(snapshot, "snapshots", ".json", in: directory) }
   }
 
   private func save(
-    _ bytes: [UInt8], _ kind: String, _ suffix: String, in folder: URL
+    _ bytes: [UInt8], _ kind: String, _ suffix: String, in directory: URL
   ) throws {
     let name = Blake2b.hash(bytes).hex + suffix
-    try Data(bytes).write(to: folder.appendingPathComponent("\(kind)/\(name)"))
+    try Data(bytes).write(to: directory.appendingPathComponent("\(kind)/\(name)"))
   }
 
   private func writePack(
-    _ members: [(kind: UInt8, bytes: [UInt8])], in folder: URL, _ index: inout Index
+    _ members: [(kind: UInt8, bytes: [UInt8])], in directory: URL, _ index: inout Index
   ) throws {
     var pack = ForgedPack()
     var compressor = try ZstdCompressor()
@@ -161,7 +161,7 @@ public struct ForgedRepository {
     try pack.append(last, with: &compressor) { _, _ in }
     let bytes = pack.bytes + pack.seekTable()
     let id = Blake2b.hash(bytes)
-    let place = folder.appendingPathComponent("packs/\(id.hex.prefix(2))")
+    let place = directory.appendingPathComponent("packs/\(id.hex.prefix(2))")
     try FileManager.default.createDirectory(at: place, withIntermediateDirectories: true)
     try Data(bytes).write(to: place.appendingPathComponent("\(id.hex).tar.zst"))
     for number in entries.indices { entries[number].pack = UInt32(index.packs.count) }

@@ -6,58 +6,59 @@ public import SystemIO
 public final class Mount: Sendable {
   private let path: String
 
-  /// Mounts a new empty file system in memory on a new folder `name` of `folder`, whose path is
+  /// Mounts a new empty file system in memory on a new directory `name` of `folder`, whose path is
   /// `path`.
   public convenience init(
-    on folder: borrowing Folder, at path: ByteString, _ name: ByteString
+    on directory: borrowing Directory, at path: ByteString, _ name: ByteString
   ) throws {
-    try folder.createFolder(name)
+    try directory.createDirectory(name)
     try self.init(["-t", "tmpfs", "-o", "size=16m", "tmpfs"], on: path.appending(name))
   }
 
-  /// Mounts a new empty file system in memory on the folder at `target`, with the options of
+  /// Mounts a new empty file system in memory on the directory at `target`, with the options of
   /// mount(8) that are given.
   public convenience init(inMemory options: String, on target: ByteString) throws {
     try self.init(["-t", "tmpfs", "-o", options, "tmpfs"], on: target)
   }
 
-  /// Mounts `source` on what is at `target`: a file on a file or a folder on a folder.
+  /// Mounts `source` on what is at `target`: a file on a file or a directory on a directory.
   public convenience init(binding source: ByteString, on target: ByteString) throws {
     try self.init(["--bind", String(decoding: source.bytes, as: UTF8.self)], on: target)
   }
 
   /// Mounts a new file system of a kind, `ext4`, `xfs` or `btrfs`, from an image of so many MiB in
-  /// `folder`, on a new folder `name` of it.
+  /// `folder`, on a new directory `name` of it.
   public convenience init(
-    new kind: String, mebibytes: UInt64, in folder: TemporaryFolder, _ name: ByteString
+    new kind: String, mebibytes: UInt64, in directory: TemporaryDirectory, _ name: ByteString
   ) throws {
-    try folder.folder.createFolder(name)
-    try folder.folder.create("image").truncate(to: mebibytes << 20)
-    let image = folder.string + "/image"
+    try directory.directory.createDirectory(name)
+    try directory.directory.create("image").truncate(to: mebibytes << 20)
+    let image = directory.string + "/image"
     let made = try Program.run("mkfs.\(kind)", (kind == "ext4" ? ["-q", "-F"] : ["-q"]) + [image])
     guard made.code == 0 else { throw Program.Failure(description: made.errors) }
-    try self.init(["-o", "loop", image], on: folder.path(name))
+    try self.init(["-o", "loop", image], on: directory.path(name))
   }
 
-  /// Mounts the folders `lower` and `upper` of `folder`, one over the other, on its `merged`; its
+  /// Mounts the directories `lower` and `upper` of `folder`, one over the other, on its `merged`; its
   /// `work` is the file system's own.
-  public convenience init(overlayBelow folder: ByteString) throws {
-    let path = String(decoding: folder.bytes, as: UTF8.self)
+  public convenience init(overlayBelow directory: ByteString) throws {
+    let path = String(decoding: directory.bytes, as: UTF8.self)
     let options = "lowerdir=\(path)/lower,upperdir=\(path)/upper,workdir=\(path)/work"
-    try self.init(["-t", "overlay", "-o", options, "overlay"], on: folder.appending("merged"))
+    try self.init(["-t", "overlay", "-o", options, "overlay"], on: directory.appending("merged"))
   }
 
   /// Mounts a squashfs image of `source` with further entries, as mksquashfs(1) reads them after `-p`,
-  /// on a new folder `name` of `folder`.
+  /// on a new directory `name` of `folder`.
   public convenience init(
-    squashed source: String, with entries: [String], in folder: TemporaryFolder, _ name: ByteString
+    squashed source: String, with entries: [String], in directory: TemporaryDirectory,
+    _ name: ByteString
   ) throws {
-    try folder.folder.createFolder(name)
-    let image = folder.string + "/squashed"
+    try directory.directory.createDirectory(name)
+    let image = directory.string + "/squashed"
     let words = [source, image, "-quiet", "-no-progress"] + entries.flatMap { ["-p", $0] }
     let made = try Program.run("mksquashfs", words)
     guard made.code == 0 else { throw Program.Failure(description: made.errors) }
-    try self.init(["-t", "squashfs", "-o", "loop", image], on: folder.path(name))
+    try self.init(["-t", "squashfs", "-o", "loop", image], on: directory.path(name))
   }
 
   private init(_ arguments: [String], on target: ByteString) throws {
@@ -72,7 +73,7 @@ public final class Mount: Sendable {
   /// skipped where not.
   public static func isPermitted(new kind: String) -> Bool {
     do {
-      let scratch = try TemporaryFolder("mount")
+      let scratch = try TemporaryDirectory("mount")
       _ = try Mount(new: kind, mebibytes: 310, in: scratch, "m")
       return true
     } catch {
@@ -83,9 +84,9 @@ public final class Mount: Sendable {
 
   /// Whether this process may mount; says that the test is skipped where not.
   public static func isPermitted() throws -> Bool {
-    let scratch = try TemporaryFolder("mount")
+    let scratch = try TemporaryDirectory("mount")
     do {
-      _ = try Mount(on: scratch.folder, at: scratch.path, "m")
+      _ = try Mount(on: scratch.directory, at: scratch.path, "m")
       return true
     } catch {
       print("skipped: mounting is not permitted: \(error)")

@@ -25,23 +25,25 @@ public enum PageCache {
     case range
   }
 
-  /// Whether the volume of a folder lets go of what is on the disk: one in memory has no other place,
+  /// Whether the volume of a directory lets go of what is on the disk: one in memory has no other place,
   /// and one with a memory of its own tells nothing.
-  public static func canBeEmptied(in folder: TemporaryFolder, by way: Way = .file) throws -> Bool {
+  public static func canBeEmptied(in directory: TemporaryDirectory, by way: Way = .file) throws
+    -> Bool
+  {
     let name: ByteString = "page-cache"
-    let path = folder.path(name)
-    try folder.write([UInt8](repeating: 1, count: 1 << 20), at: name)
-    defer { try? folder.folder.remove(name) }
+    let path = directory.path(name)
+    try directory.write([UInt8](repeating: 1, count: 1 << 20), at: name)
+    defer { try? directory.directory.remove(name) }
     guard let before = try? pages(of: path), before.present == before.all else { return false }
     let file = try Opened(path)
-    if way == .range, try isOverlay(folder) { return false }
+    if way == .range, try isOverlay(directory) { return false }
     guard fsync(file.number) == 0 else { throw Opened.failure(path) }
     _ = posix_fadvise(file.number, 0, 0, POSIX_FADV_DONTNEED)
     return try pages(of: path).present == 0
   }
 
-  private static func isOverlay(_ folder: TemporaryFolder) throws -> Bool {
-    try Program.run("stat", ["-f", "-c", "%T", folder.string]).output.hasPrefix("overlay")
+  private static func isOverlay(_ directory: TemporaryDirectory) throws -> Bool {
+    try Program.run("stat", ["-f", "-c", "%T", directory.string]).output.hasPrefix("overlay")
   }
 }
 

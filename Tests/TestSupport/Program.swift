@@ -35,16 +35,16 @@ public enum Program {
   /// added to this process's own, or is all of it when `cleanEnvironment` is set.
   public static func run(
     _ name: String, _ arguments: [String] = [], environment: [String: String] = [:],
-    cleanEnvironment: Bool = false, in folder: URL? = nil, input: [UInt8] = [],
+    cleanEnvironment: Bool = false, in directory: URL? = nil, input: [UInt8] = [],
     timeout: Double = 1800
   ) throws -> Outcome {
-    let scratch = try TemporaryFolder("program")
+    let scratch = try TemporaryDirectory("program")
     let process = Process()
     process.executableURL = try locate("env")
     process.arguments = ["--default-signal", try locate(name).path] + arguments
     let inherited = cleanEnvironment ? [:] : ProcessInfo.processInfo.environment
     process.environment = inherited.merging(environment) { $1 }
-    process.currentDirectoryURL = folder
+    process.currentDirectoryURL = directory
     try scratch.write(input, at: "in")
     let words = try FileHandle(forReadingFrom: scratch.url.appendingPathComponent("in"))
     let output = try handle(scratch, "out")
@@ -75,7 +75,7 @@ public enum Program {
     throw Failure(description: "not ended after \(timeout) s: \(shown)")
   }
 
-  private static func handle(_ scratch: TemporaryFolder, _ name: String) throws -> FileHandle {
+  private static func handle(_ scratch: TemporaryDirectory, _ name: String) throws -> FileHandle {
     let url = scratch.url.appendingPathComponent(name)
     try Data().write(to: url)
     return try FileHandle(forWritingTo: url)
@@ -83,12 +83,12 @@ public enum Program {
 
   private static func locate(_ name: String) throws -> URL {
     if name.contains("/") { return URL(fileURLWithPath: name) }
-    let folders = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
-    for folder in folders.components(separatedBy: ":") + ["/usr/sbin", "/sbin"] {
-      let url = URL(fileURLWithPath: folder).appendingPathComponent(name)
+    let directories = ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin"
+    for directory in directories.components(separatedBy: ":") + ["/usr/sbin", "/sbin"] {
+      let url = URL(fileURLWithPath: directory).appendingPathComponent(name)
       if FileManager.default.isExecutableFile(atPath: url.path) { return url }
     }
-    throw Failure(description: "no program '\(name)' in \(folders)")
+    throw Failure(description: "no program '\(name)' in \(directories)")
   }
 }
 

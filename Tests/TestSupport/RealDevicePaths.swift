@@ -17,18 +17,18 @@ public enum RealDevicePaths {
     return lines.dropFirst().filter { !$0.isEmpty }.map { ByteString(firstField(of: $0)) }
   }
 
-  /// Makes an empty file at each path below a folder, which is made.
+  /// Makes an empty file at each path below a directory, which is made.
   public static func makeTree(of paths: [ByteString], at root: ByteString) throws {
     let slash = UInt8(ascii: "/")
-    var folders: [ByteString: [ByteString]] = [:]
+    var directories: [ByteString: [ByteString]] = [:]
     for path in paths {
       let end = path.bytes.lastIndex(of: slash) ?? path.bytes.startIndex
       let name = path.bytes[end...].drop { $0 == slash }
-      folders[ByteString(path.bytes[..<end]), default: []].append(ByteString(name))
+      directories[ByteString(path.bytes[..<end]), default: []].append(ByteString(name))
     }
-    for (path, names) in folders {
-      let folder = try Folder.make(path: root.appending(path))
-      for name in names { try folder.create(name).close() }
+    for (path, names) in directories {
+      let directory = try Directory.make(path: root.appending(path))
+      for name in names { try directory.create(name).close() }
     }
   }
 

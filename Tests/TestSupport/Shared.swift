@@ -1,7 +1,7 @@
 public import Foundation
 
-/// Material that others wrote, which the project does not contain: in the folder that
-/// `SANDBOXCTL_SHARED` names, else in `shared` beside the package's folder.
+/// Material that others wrote, which the project does not contain: in the directory that
+/// `SANDBOXCTL_SHARED` names, else in `shared` beside the package's directory.
 ///
 /// A test that needs some is written `@Test(.enabled(if: Shared.has("fixtures/uti")))`: where it is
 /// absent the test is skipped, and a line that begins with `SKIPPED-SHARED:` says so, which
@@ -16,13 +16,13 @@ public enum Shared {
       .appendingPathComponent("shared", isDirectory: true)
   }()
 
-  /// The folder of the package that these tests belong to.
+  /// The directory of the package that these tests belong to.
   public static let packageRoot = URL(fileURLWithPath: #filePath)
     .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
 
-  /// The folder or file at a path of the material; nil, after the line that says so, where it is
+  /// The directory or file at a path of the material; nil, after the line that says so, where it is
   /// absent.
-  public static func folder(_ path: String) -> URL? {
+  public static func directory(_ path: String) -> URL? {
     let found = root.appendingPathComponent(path)
     if FileManager.default.fileExists(atPath: found.path) { return found }
     // Written in one call, so that no other thread's output comes between.
@@ -31,8 +31,8 @@ public enum Shared {
     return nil
   }
 
-  /// Whether there is a folder or file at a path of the material; says so where not.
-  public static func has(_ path: String) -> Bool { folder(path) != nil }
+  /// Whether there is a directory or file at a path of the material; says so where not.
+  public static func has(_ path: String) -> Bool { directory(path) != nil }
 
   /// The absolute path of something of the material, whether or not it is there.
   public static func path(_ path: String) -> String { root.appendingPathComponent(path).path }

@@ -6,7 +6,7 @@ public struct TreeRecord: Equatable, Sendable {
   public var permissions: UInt16
   public var user: UInt32
   public var group: UInt32
-  /// Bytes of what is no folder.
+  /// Bytes of what is no directory.
   public var size: UInt64
   public var modified: Timestamp
   /// The number of a device file.
@@ -22,14 +22,14 @@ public struct TreeRecord: Equatable, Sendable {
   /// Of a file with several names in the tree the smallest path.
   public var firstName: ByteString?
 
-  /// Everything below a folder, by path.
+  /// Everything below a directory, by path.
   ///
   /// - Throws: the first error of what cannot be looked at.
   public static func all(
-    in folder: TemporaryFolder, _ path: ByteString
+    in directory: TemporaryDirectory, _ path: ByteString
   ) throws -> [ByteString: TreeRecord] {
     var lister = Lister()
-    var walk = Walk(try Folder.open(path: folder.path(path)))
+    var walk = Walk(try Directory.open(path: directory.path(path)))
     walk.run(&lister, state: ())
     if let error = lister.error { throw error }
     for names in lister.identities.values {
@@ -39,7 +39,7 @@ public struct TreeRecord: Equatable, Sendable {
   }
 
   fileprivate init(
-    _ name: ByteString, _ status: FileStatus, in folder: borrowing Folder
+    _ name: ByteString, _ status: FileStatus, in directory: borrowing Directory
   ) throws(SystemError) {
     kind = status.kind
     permissions = status.permissions
@@ -48,12 +48,12 @@ public struct TreeRecord: Equatable, Sendable {
     modified = status.modified
     device = kind == .characterDevice || kind == .blockDevice ? status.specialDevice : 0
     (extents, attributes) = ([], [:])
-    let present = folder.attributes(of: name)
+    let present = directory.attributes(of: name)
     for key in try present.names() { attributes[key] = try present.value(of: key) }
-    if kind == .symlink { target = try folder.target(of: name) }
-    if kind == .directory { flags = Self.settable(try folder.folder(name).flags()) }
+    if kind == .symlink { target = try directory.target(of: name) }
+    if kind == .directory { flags = Self.settable(try directory.directory(name).flags()) }
     if kind == .file {
-      let file = try folder.file(name)
+      let file = try directory.file(name)
       content = try file.readAll(limit: 64 << 20)?.hashValue
       extents = try file.extents(size: status.size)
       flags = Self.settable(try file.flags())
@@ -71,14 +71,14 @@ private struct Lister: WalkVisitor {
   var error: SystemError?
 
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
     descent: inout WalkDescent<Void>
   ) {
     for (index, entry) in batch.entries.enumerated() {
       let name = batch.name(entry)
-      let path = folder.relativePath.appending(name)
+      let path = directory.relativePath.appending(name)
       do throws(SystemError) {
-        records[path] = try TreeRecord(name, entry.status, in: folder.folder)
+        records[path] = try TreeRecord(name, entry.status, in: directory.directory)
       } catch {
         self.error = self.error ?? error
       }

@@ -41,9 +41,9 @@ public final class WatchedStorage: Storage {
     self.fails = fails
   }
 
-  /// Whether a call is one of the 255 listings of pack folders after the first: they are all made in
+  /// Whether a call is one of the 255 listings of pack directories after the first: they are all made in
   /// one way, so that a test in which one call after the other fails need not go through them.
-  @Sendable public static func isFurtherPackFolder(_ event: String) -> Bool {
+  @Sendable public static func isFurtherPackDirectory(_ event: String) -> Bool {
     event.hasPrefix("list packs/") && event != "list packs/00"
   }
 
@@ -89,15 +89,15 @@ public final class WatchedStorage: Storage {
     }
   }
 
-  public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    try call("list \(folder)") { () throws(StoreError) in try inner.list(folder) }
+  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    try call("list \(directory)") { () throws(StoreError) in try inner.list(directory) }
   }
 
   public func forEachObject(
-    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    try call("objects \(folder)") { () throws(StoreError) in
-      try inner.forEachObject(below: folder, body)
+    try call("objects \(directory)") { () throws(StoreError) in
+      try inner.forEachObject(below: directory, body)
     }
   }
 
@@ -105,15 +105,15 @@ public final class WatchedStorage: Storage {
     try call("status \(path)") { () throws(StoreError) in try inner.status(path) }
   }
 
-  public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
+  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
     try call("start") { () throws(StoreError) in
-      WatchedWriter(self, try inner.startObject(in: folder))
+      WatchedWriter(self, try inner.startObject(in: directory))
     }
   }
 
-  public func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
-    try call("folders \(folder)") { () throws(StoreError) in
-      try inner.makeFolders(names, in: folder)
+  public func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
+    try call("directories \(directory)") { () throws(StoreError) in
+      try inner.makeDirectories(names, in: directory)
     }
   }
 

@@ -76,7 +76,7 @@ extension Target {
 
   /// The contents member.
   @Sendable private static func contents(_ bytes: [UInt8]) {
-    let frames = (0..<4).map { FramePlace(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
+    let frames = (0..<4).map { FrameLocation(offset: $0 << 24, stored: 1 << 20, plain: 4 << 20) }
     guard let contents = try? PackContents(bytes, frames: frames, pack: "pack") else { return }
     let salt = Array(bytes.prefix(PackContents.saltSize))
     require(contents.encode(salt: salt) == bytes, "contents were not read as they stand")
@@ -171,8 +171,8 @@ private struct OnePack {
   init(_ bytes: [UInt8]) throws {
     id = Blake2b.hash(bytes)
     let path = RepositoryLayout.pack(id)
-    try storage.makeFolders([path.folder.folder.name], in: .root)
-    try storage.makeFolders([path.folder.name], in: path.folder.folder)
-    try storage.save(bytes, as: path, by: path.folder)
+    try storage.makeDirectories([path.directory.directory.name], in: .root)
+    try storage.makeDirectories([path.directory.name], in: path.directory.directory)
+    try storage.save(bytes, as: path, by: path.directory)
   }
 }

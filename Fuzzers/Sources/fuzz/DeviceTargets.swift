@@ -36,8 +36,8 @@ extension Target {
 
 /// Restores into an empty device of each layout, on another device and on the same.
 private enum DeviceRecordRequests {
-  /// Always the same folder, so that runs leave no more than one.
-  private static let folder: ByteString = "/tmp/sandboxctl-fuzz-devices"
+  /// Always the same directory, so that runs leave no more than one.
+  private static let directory: ByteString = "/tmp/sandboxctl-fuzz-devices"
   /// The layouts with the roots of their devices, and a directory that makes it one.
   private static let layouts: [(layout: Layout, root: ByteString, inner: ByteString)] = [
     (.coreSimulator, "simulator", "Containers/Data/Application"),
@@ -52,13 +52,13 @@ private enum DeviceRecordRequests {
     let library = PolicyLibrary(sources)
     return layouts.flatMap { layout, root, inner -> [DeviceRestoreRequest] in
       do {
-        let root = folder.appending(root)
-        _ = try Folder.make(path: root.appending(inner), permissions: 0o700)
+        let root = directory.appending(root)
+        _ = try Directory.make(path: root.appending(inner), permissions: 0o700)
         let device = try Device.find(root: root, layout: layout)
         let policy = try library.compile(PolicyRequest(layout: layout))
         return [true, false].map { DeviceRestoreRequest(device, isInPlace: $0, policy: policy) }
       } catch {
-        fatalError("no device in \(folder.appending(root)): \(error)")
+        fatalError("no device in \(directory.appending(root)): \(error)")
       }
     }
   }()

@@ -22,7 +22,7 @@ enum ModelSeeds {
     seeds += keyFiles.map { ("key-file", Array($0.utf8)) }
     seeds += json.map { ("json", Array($0.utf8)) }
     for name in ["ios", "everything", "flatpak"] {
-      let file = try Folder.open(path: project.appending("policies"))
+      let file = try Directory.open(path: project.appending("policies"))
         .file(ByteString("\(name).yaml"))
       if let text = try file.readAll(limit: 1 << 20) { seeds.append(("policy", text)) }
     }

@@ -43,7 +43,7 @@ extension Target {
     }
   }
 
-  /// An archive with an app: what is accepted stays in its folder, and has the bytes that it claims.
+  /// An archive with an app: what is accepted stays in its directory, and has the bytes that it claims.
   @Sendable private static func package(_ bytes: [UInt8]) {
     let limits = PackageLimits(entries: 1000, ratioFloor: 1 << 20, availableBytes: 16 << 20)
     guard let file = try? Descriptor.inMemory(bytes),
@@ -52,15 +52,15 @@ extension Target {
     else { return }
     require(package.app.identifier.fault == nil, "an identifier that is none was accepted")
     var buffer = [UInt8](repeating: 0, count: 4096)
-    var folders: Set<ByteString> = [""]
+    var directories: Set<ByteString> = [""]
     while let entry = try? entries.next() {
       let parts = entry.path.components
       require(
-        parts.first == package.app.bundleFolder && !parts.contains(".."),
+        parts.first == package.app.bundleDirectory && !parts.contains(".."),
         "an entry outside the bundle was accepted")
-      require(folders.contains(PackageName.parent(of: entry.path)), "no folder for an entry")
+      require(directories.contains(PackageName.parent(of: entry.path)), "no directory for an entry")
       switch entry.kind {
-      case .folder: folders.insert(entry.path)
+      case .folder: directories.insert(entry.path)
       case .link(let target): require(!target.isAbsolute, "a link outside was accepted")
       case .file(let size):
         var read = 0

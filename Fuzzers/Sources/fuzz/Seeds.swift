@@ -39,10 +39,10 @@ struct Seeds {
     for (target, bytes) in seeds {
       let number = counts[target, default: 0]
       counts[target] = number + 1
-      let folder = try Folder.make(path: corpus.appending(ByteString(target)))
+      let directory = try Directory.make(path: corpus.appending(ByteString(target)))
       let name = ByteString("seed-\(number < 10 ? "0" : "")\(number)")
-      if try folder.statusIfPresent(name) != nil { try folder.remove(name) }
-      try folder.create(name, permissions: 0o644).write(bytes)
+      if try directory.statusIfPresent(name) != nil { try directory.remove(name) }
+      try directory.create(name, permissions: 0o644).write(bytes)
     }
   }
 

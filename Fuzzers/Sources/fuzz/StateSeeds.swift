@@ -10,9 +10,9 @@ enum StateSeeds {
 
   static func all() throws -> [(target: String, bytes: [UInt8])] {
     let records = RecordFile(try Descriptor.inMemory([]), end: StateHead.firstRecord)
-    let inner = folder(records, names: 0..<3, below: nil)
-    let top = folder(records, names: 0..<20, below: inner)
-    let paged = folder(records, names: 0..<2000, below: nil)
+    let inner = directory(records, names: 0..<3, below: nil)
+    let top = directory(records, names: 0..<20, below: inner)
+    let paged = directory(records, names: 0..<2000, below: nil)
     let table = ContainerTable.encode([
       row("apps/org.example.a/data", top), row("groups/org.example.g", paged),
     ])
@@ -22,7 +22,7 @@ enum StateSeeds {
     let bytes = try records.descriptor.read(count: Int(end), at: 0)
     let smallTable = ContainerTable.encode([row("folders/a", inner)])
     var small = Array(bytes.prefix(Int((top ?? .nowhere).offset)))
-    let smallPlace = RecordPlace(of: smallTable, at: UInt64(small.count))
+    let smallPlace = RecordPointer(of: smallTable, at: UInt64(small.count))
     small += smallTable
     var seeds = [("state", put(smallPlace, into: small)), ("state", interrupted())]
     for place in [inner, top, place] {
@@ -36,7 +36,7 @@ enum StateSeeds {
   }
 
   /// The bytes with a head at both places.
-  private static func put(_ containers: RecordPlace?, into bytes: [UInt8]) -> [UInt8] {
+  private static func put(_ containers: RecordPointer?, into bytes: [UInt8]) -> [UInt8] {
     var bytes = bytes
     var head = StateHead(key, program: "sandboxctl", end: UInt64(bytes.count))
     head.containers = containers
@@ -50,7 +50,7 @@ enum StateSeeds {
   private static func interrupted() -> [UInt8] {
     var bytes = StateHead(key, program: "sandboxctl").encoded()
     let keys = ["apps/org.example.a/data", "folders/a"].map {
-      FolderKey(container: ByteString($0))
+      DirectoryKey(container: ByteString($0))
     }
     for (key, content) in [
       (keys[0], entries(0..<5)), (keys[1], entries(0..<5)), (keys[1].file("large"), pieces(0..<5)),
@@ -82,14 +82,14 @@ enum StateSeeds {
     return try? TreeEntry(name: ByteString(name(number)), node: .symlink(target: "x")).encoded()
   }
 
-  private static func folder(
-    _ file: RecordFile, names: Range<Int>, below: RecordPlace?
-  ) -> RecordPlace? {
-    var record = FolderRecord(file)
+  private static func directory(
+    _ file: RecordFile, names: Range<Int>, below: RecordPointer?
+  ) -> RecordPointer? {
+    var record = DirectoryRecord(file)
     for number in names {
       record.add(
-        name(number).span, status(number), isSettled: number % 2 == 0, encoded: encoded(number),
-        folder: number % 7 == 6 ? below : nil)
+        name(number).span, status(number), isStable: number % 2 == 0, encoded: encoded(number),
+        directory: number % 7 == 6 ? below : nil)
     }
     return record.write(tree: TreeReference(Blake2b.hash([UInt8(names.count % 256)])))
   }
@@ -98,7 +98,7 @@ enum StateSeeds {
     var bytes: [UInt8] = []
     for number in numbers {
       _ = EntryLayout.append(
-        name(number).span, status(number), isSettled: number % 2 == 0, encoded(number), nil,
+        name(number).span, status(number), isStable: number % 2 == 0, encoded(number), nil,
         to: &bytes)
     }
     return bytes
@@ -115,10 +115,10 @@ enum StateSeeds {
     return bytes
   }
 
-  private static func row(_ path: ByteString, _ folder: RecordPlace?) -> ContainerTable.Row {
+  private static func row(_ path: ByteString, _ directory: RecordPointer?) -> ContainerTable.Row {
     var entry: [UInt8] = []
     path.withSpan { name in
-      _ = EntryLayout.append(name, status(6), isSettled: true, nil, folder, to: &entry)
+      _ = EntryLayout.append(name, status(6), isStable: true, nil, directory, to: &entry)
     }
     return ContainerTable.Row(
       path: path, snapshot: Blake2b.hash([3]), packs: .nowhere, entry: entry)

@@ -6,7 +6,7 @@ struct IndexBuilder {
   struct Pack: Hashable {
     let id: Digest
     let size: UInt64
-    let frames: [FramePlace]
+    let frames: [FrameLocation]
   }
 
   var packs: [Pack] = []

@@ -9,17 +9,17 @@ public import SystemIO
 /// is no such note is held against its id again, and replaced if it is not what it should be. So a
 /// copy that is damaged, cut off, of another user or left by a crash costs time and nothing else. A
 /// writer and a restore believe no note: they read each copy once, and hold it against its id.
-/// Where the folder cannot be used, objects are read into memory. For any thread.
+/// Where the directory cannot be used, objects are read into memory. For any thread.
 ///
 /// Which objects there are is never asked of it: the repository's own listing says that
 /// (docs/decisions/0016-the-index-is-searched-in-the-cache.md).
 public final class IndexCache: Sendable {
-  /// Nothing where the folder cannot be used.
+  /// Nothing where the directory cannot be used.
   let copies: IndexCopies?
 
-  /// Uses a folder for the copies of one repository; it is made, with those above it, where it is
+  /// Uses a directory for the copies of one repository; it is made, with those above it, where it is
   /// missing. It is not used where others can write to it.
-  public init(folder: ByteString) { copies = IndexCopies(folder: folder) }
+  public init(directory: ByteString) { copies = IndexCopies(directory: directory) }
 
   /// Opens an object from its copy, which is made if there is none. Nothing where the cache cannot
   /// be used.
@@ -47,11 +47,11 @@ public final class IndexCache: Sendable {
 
   /// Has each copy held against its id once more, before it is used again: for who stores or
   /// restores by it.
-  public func doubtNotes() { copies?.doubtNotes() }
+  public func invalidateVerification() { copies?.invalidateVerification() }
 
   /// Begins with that in threads of its own, for who stores or restores by it in a moment: the next
-  /// `doubtNotes()` has begun here.
-  public func doubtNotesAhead() { copies?.doubtNotesAhead() }
+  /// `invalidateVerification()` has begun here.
+  public func prefetchVerification() { copies?.prefetchVerification() }
 
   /// Removes the copies of all other objects, and keeps what is known of the rest for the next
   /// program.

@@ -2,22 +2,22 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The files of an `IndexCache`, in a folder that nobody else can write to.
+/// The files of an `IndexCache`, in a directory that nobody else can write to.
 final class IndexCopies: Sendable {
-  let notes: Mutex<CheckNotes>
-  private let folder: Folder
+  let notes: Mutex<VerifiedCopies>
+  private let directory: Directory
   /// The threads that hold copies against their ids before anybody asks for them.
   private let ahead = Mutex<Workers?>(nil)
 
   private static let suffix = ".index"
 
-  init?(folder path: ByteString) {
-    guard let folder = try? Folder.make(path: path, permissions: 0o700),
-      let status = try? folder.status(), status.user == Host.userID,
+  init?(directory path: ByteString) {
+    guard let directory = try? Directory.make(path: path, permissions: 0o700),
+      let status = try? directory.status(), status.user == Host.userID,
       status.permissions & 0o022 == 0
     else { return nil }
-    notes = Mutex(CheckNotes(in: folder))
-    self.folder = folder
+    notes = Mutex(VerifiedCopies(in: directory))
+    self.directory = directory
   }
 
   private static func name(_ id: Digest) -> ByteString { ByteString(id.hex + suffix) }
@@ -30,7 +30,7 @@ final class IndexCopies: Sendable {
     awaitThreads()
     return withFile(of: id) { file, status in
       guard let map = try? MappedFile(file) else { return nil }
-      let note = CheckNotes.Note(id: id, status)
+      let note = VerifiedCopies.Note(id: id, status)
       let (isWhole, isSound) = notes.withLock { ($0.contains(note), $0.contains(id)) }
       guard isWhole || Self.digest(of: file, size: status.size) == id,
         let object = try? IndexObject(id: id, checked: .mapped(map)),
@@ -46,7 +46,7 @@ final class IndexCopies: Sendable {
   private func withFile<Result>(
     of id: Digest, _ body: (borrowing Descriptor, FileStatus) -> Result?
   ) -> Result? {
-    guard let file = try? folder.file(Self.name(id)),
+    guard let file = try? directory.file(Self.name(id)),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
       status.size <= UInt64(FormatLimit.index)
     else { return nil }
@@ -87,30 +87,30 @@ final class IndexCopies: Sendable {
   }
 
   /// Removes a copy of what proved damaged.
-  func remove(_ id: Digest) { try? folder.remove(Self.name(id)) }
+  func remove(_ id: Digest) { try? directory.remove(Self.name(id)) }
 
-  private func begin() -> AtomicFile? { try? AtomicFile(in: folder, permissions: 0o600) }
+  private func begin() -> AtomicFile? { try? AtomicFile(in: directory, permissions: 0o600) }
 
   /// Removes the copies of all other objects, and what interrupted programs left.
   func keep(only ids: [Digest]) {
     let kept = Set(ids.map(Self.name))
-    for name in (try? folder.names()) ?? [] {
+    for name in (try? directory.names()) ?? [] {
       let isCopy = name.utf8?.hasSuffix(Self.suffix) == true
-      if (isCopy && !kept.contains(name)) || isLeftOver(name) { try? folder.remove(name) }
+      if (isCopy && !kept.contains(name)) || isLeftOver(name) { try? directory.remove(name) }
     }
     notes.withLock { $0.keep(only: Set(ids)) }
     saveNotes()
   }
 
   /// Has each copy held against its id once more.
-  func doubtNotes() {
+  func invalidateVerification() {
     // Those that were begun ahead are doubted already, or found whole since.
     if !awaitThreads() { notes.withLock { $0.doubtAll() } }
   }
 
   /// Doubts the notes, and begins to hold the copies against their ids. Without a thread that is done
   /// when they are opened.
-  func doubtNotesAhead() {
+  func prefetchVerification() {
     awaitThreads()
     let ids = notes.withLock { notes in
       notes.doubtAll()
@@ -127,7 +127,7 @@ final class IndexCopies: Sendable {
   private func check(_ id: Digest) {
     withFile(of: id) { file, status -> Void? in
       guard Self.digest(of: file, size: status.size) == id else { return nil }
-      return notes.withLock { $0.insert(CheckNotes.Note(id: id, status)) }
+      return notes.withLock { $0.insert(VerifiedCopies.Note(id: id, status)) }
     }
   }
 
@@ -144,11 +144,13 @@ final class IndexCopies: Sendable {
   }
 
   /// Keeps what is known of the copies for the next program.
-  func saveNotes() { notes.withLock { $0.save(in: folder) } }
+  func saveNotes() { notes.withLock { $0.save(in: directory) } }
 
   /// Whether a file is a temporary that nobody has written to for an hour.
   private func isLeftOver(_ name: ByteString) -> Bool {
-    guard AtomicFile.isTemporary(name), let status = try? folder.status(name) else { return false }
+    guard AtomicFile.isTemporary(name), let status = try? directory.status(name) else {
+      return false
+    }
     return status.modified.seconds < Host.now().seconds - 3600
   }
 }

@@ -80,7 +80,7 @@ struct IndexObject: Sendable {
   func pack(_ number: Int) -> Pack { bytes.withBytes { layout.pack(number, in: $0) } }
 
   /// A frame by its place in the table of all packs' frames.
-  func frame(_ number: Int) -> FramePlace { bytes.withBytes { layout.frame(number, in: $0) } }
+  func frame(_ number: Int) -> FrameLocation { bytes.withBytes { layout.frame(number, in: $0) } }
 
   /// A blob by its place in the table.
   func record(_ number: Int) -> BlobRecord? { bytes.withBytes { layout.record(number, in: $0) } }
@@ -142,9 +142,9 @@ extension IndexLayout {
       frames: Int(bytes.integer(at: at + 44, as: UInt32.self)))
   }
 
-  func frame(_ number: Int, in bytes: RawSpan) -> FramePlace {
+  func frame(_ number: Int, in bytes: RawSpan) -> FrameLocation {
     let at = frameTable + number * IndexLayout.frameSize
-    return FramePlace(
+    return FrameLocation(
       offset: bytes.integer(at: at, as: UInt64.self),
       stored: bytes.integer(at: at + 8, as: UInt32.self),
       plain: bytes.integer(at: at + 12, as: UInt32.self))

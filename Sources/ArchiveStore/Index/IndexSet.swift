@@ -8,7 +8,7 @@ struct IndexSet: Sendable {
   /// Where a blob lies, with all that is needed to read it.
   struct Found: Hashable, Sendable {
     let pack: Digest
-    let frame: FramePlace
+    let frame: FrameLocation
     let frameNumber: Int
     let offset: Int
     let length: Int

@@ -17,7 +17,7 @@ public enum CheckReading: Sendable, Hashable {
 public enum CheckFinding: Sendable, Hashable {
   /// An object that is missing or is not as it was written.
   case damage(object: String, reason: String)
-  /// A path that damage takes from snapshots, wholly or in part: a file, or a folder and all below.
+  /// A path that damage takes from snapshots, wholly or in part: a file, or a directory and all below.
   case cost(path: ByteString, snapshots: [SnapshotID], reason: String)
   /// What is worth a word and takes nothing from any snapshot.
   case remark(object: String, reason: String)

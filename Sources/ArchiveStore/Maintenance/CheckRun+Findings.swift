@@ -48,7 +48,7 @@ extension CheckRun {
     if condemnedPacks > 0 {
       remarks.append(("condemned", "\(condemnedPacks) packs are about to be removed"))
     }
-    remarks += missingFolders()
+    remarks += missingDirectories()
     for name in inventory.leases { remarks += try lease(name) }
     let ids = Set(inventory.snapshots.map { ByteString($0.hex) })
     for pin in inventory.pins where !ids.contains(pin) {
@@ -60,16 +60,16 @@ extension CheckRun {
     return remarks + (try missingFiles())
   }
 
-  /// Folders that copies left out; those of packs, which may be many, in one remark.
-  private func missingFolders() -> [(object: String, reason: String)] {
+  /// Directories that copies left out; those of packs, which may be many, in one remark.
+  private func missingDirectories() -> [(object: String, reason: String)] {
     let reason = "as copies leave out empty ones; nothing needs what was there"
-    var remarks = emptyFolders.filter { $0.folder == .root }.map { folder in
-      (object: "\(folder)", reason: "the folder is missing, \(reason)")
+    var remarks = emptyDirectories.filter { $0.directory == .root }.map { directory in
+      (object: "\(directory)", reason: "the directory is missing, \(reason)")
     }
-    let packs = emptyFolders.count - remarks.count
+    let packs = emptyDirectories.count - remarks.count
     if packs > 0 {
-      let all = RepositoryLayout.packFolders.count
-      remarks.append(("packs", "\(packs) of the \(all) folders in it are missing, \(reason)"))
+      let all = RepositoryLayout.packDirectories.count
+      remarks.append(("packs", "\(packs) of the \(all) directories in it are missing, \(reason)"))
     }
     return remarks
   }

@@ -19,8 +19,8 @@ struct CheckRun {
   private(set) var soundPacks: Set<Digest> = []
   /// Packs in which a tree was found damaged.
   private var suspects: Set<Digest> = []
-  /// Folders that are missing and that nothing needs.
-  private(set) var emptyFolders: [ObjectPath] = []
+  /// Directories that are missing and that nothing needs.
+  private(set) var emptyDirectories: [ObjectPath] = []
   /// Whether all that snapshots need can be restored.
   private(set) var isWhole = true
 
@@ -35,7 +35,7 @@ struct CheckRun {
     report.storedBytes = inventory.packs.values.clampedSum
     try loadSnapshots()
     try loadIndexes()
-    noteMissingFolders()
+    noteMissingDirectories()
     try loadCondemned()
     for (path, error) in recorded.faults { note("\(path)", error.reason) }
     holdPacksAgainstIndex()
@@ -51,27 +51,31 @@ struct CheckRun {
     note("\(path)", error.reason)
   }
 
-  /// A folder that was empty when it went is no damage.
-  private mutating func noteMissingFolders() {
-    for folder in inventory.obstructedFolders { note("\(folder)", "it is not a folder") }
-    let needs = FolderNeeds(
+  /// A directory that was empty when it went is no damage.
+  private mutating func noteMissingDirectories() {
+    for directory in inventory.obstructedDirectories {
+      note("\(directory)", "it is not a directory")
+    }
+    let needs = DirectoryNeeds(
       hasSnapshots: !inventory.snapshots.isEmpty, hasIndexes: !inventory.indexes.isEmpty,
       hasPacksAlone: inventory.hasPacksAlone,
-      packFolders: Set(index.packIDs.map { RepositoryLayout.pack($0).folder }))
-    for folder in inventory.missingFolders {
-      if let reason = needs.loss(of: folder) {
-        note("\(folder)", reason)
+      packDirectories: Set(index.packIDs.map { RepositoryLayout.pack($0).directory }))
+    for directory in inventory.missingDirectories {
+      if let reason = needs.loss(of: directory) {
+        note("\(directory)", reason)
       } else {
-        emptyFolders.append(folder)
+        emptyDirectories.append(directory)
       }
     }
-    // Where all are missing it is the folder above them that is, and what tells of that.
-    let packFolders = inventory.missingFolders.count { $0.folder == RepositoryLayout.packs }
-    guard packFolders == RepositoryLayout.packFolders.count,
+    // Where all are missing it is the directory above them that is, and what tells of that.
+    let packDirectories = inventory.missingDirectories.count {
+      $0.directory == RepositoryLayout.packs
+    }
+    guard packDirectories == RepositoryLayout.packDirectories.count,
       let reason = needs.loss(of: RepositoryLayout.packs)
     else { return }
     note("\(RepositoryLayout.packs)", reason)
-    emptyFolders.removeAll { $0.folder == RepositoryLayout.packs }
+    emptyDirectories.removeAll { $0.directory == RepositoryLayout.packs }
   }
 
   private mutating func loadSnapshots() throws(StoreError) {

@@ -16,9 +16,9 @@ struct CheckedIndex: Sendable {
   /// Packs from which nothing can be had.
   var lostPacks: Set<Digest> = []
   /// Blobs that cannot be had from one pack.
-  var lostPlaces: Set<Place> = []
+  var lostPlaces: Set<Location> = []
 
-  struct Place: Hashable, Sendable {
+  struct Location: Hashable, Sendable {
     let blob: BlobID
     let pack: Digest
   }
@@ -52,7 +52,7 @@ struct CheckedIndex: Sendable {
 
   struct PackTable: Hashable {
     let size: UInt64
-    let frames: [FramePlace]
+    let frames: [FrameLocation]
   }
 
   /// What the objects say of the blobs in a pack: all of their tables are looked through.
@@ -124,7 +124,7 @@ struct CheckedIndex: Sendable {
   }
 
   private func isLost(_ blob: BlobID, in pack: Digest) -> Bool {
-    lostPacks.contains(pack) || lostPlaces.contains(Place(blob: blob, pack: pack))
+    lostPacks.contains(pack) || lostPlaces.contains(Location(blob: blob, pack: pack))
   }
 }
 

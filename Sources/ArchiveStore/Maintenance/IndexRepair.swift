@@ -83,7 +83,7 @@ public struct IndexRepair {
       guard try right.keepAlive() else { throw lost }
     }
     var report = report(found)
-    // Of other folders it is not known whether they were empty.
+    // Of other directories it is not known whether they were empty.
     if !found.rescue.objects.isEmpty {
       try storage.makeMissing([RepositoryLayout.indexes.name], in: .root)
     }

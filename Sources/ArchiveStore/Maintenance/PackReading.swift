@@ -7,7 +7,7 @@ struct PackReading: ~Copyable {
   struct Frame: Sendable {
     let number: Int
     let path: ObjectPath
-    let place: FramePlace
+    let place: FrameLocation
     var stored: [UInt8]
     /// The blobs that are to be in it.
     let records: ArraySlice<BlobRecord>
@@ -24,7 +24,7 @@ struct PackReading: ~Copyable {
   private var isBegun = false
   /// Whether all frames were read.
   private var isRead = false
-  private var frames: [FramePlace] = []
+  private var frames: [FrameLocation] = []
   private var nextFrame = 0
   /// In the order of the frames.
   private var records: [BlobRecord] = []
@@ -59,7 +59,7 @@ struct PackReading: ~Copyable {
   /// own tables if the index agrees with them, else by the index, which is what a restore goes by.
   private mutating func tables(
     _ index: CheckedIndex, expected: Int
-  ) -> (frames: [FramePlace], records: [BlobRecord]) {
+  ) -> (frames: [FrameLocation], records: [BlobRecord]) {
     let indexed = index.tables(of: verdict.pack).first
     var own: PackTables?
     do {
@@ -111,7 +111,7 @@ struct PackReading: ~Copyable {
   }
 
   private mutating func read(
-    _ frame: FramePlace, into stored: inout [UInt8]
+    _ frame: FrameLocation, into stored: inout [UInt8]
   ) throws(StoreError) {
     do throws(StoreError) {
       try hash(upTo: frame.offset)

@@ -4,7 +4,7 @@ internal import SystemIO
 /// What a pack says of itself at its end: where its frames lie, and which blobs are in them.
 struct PackTables: Sendable {
   /// All frames, the last with the contents.
-  let frames: [FramePlace]
+  let frames: [FrameLocation]
   /// In the order of the frames.
   let records: [BlobRecord]
 
@@ -40,7 +40,7 @@ struct PackTables: Sendable {
 
   private static func loadFrames(
     _ path: ObjectPath, size: UInt64, _ storage: any Storage
-  ) throws(StoreError) -> [FramePlace] {
+  ) throws(StoreError) -> [FrameLocation] {
     let table: SeekTable
     do {
       var tail = try loadTail(path, size: size, count: firstTail, storage)
@@ -52,7 +52,7 @@ struct PackTables: Sendable {
         try SeekTable(tail: tail.span, maximumFrames: FormatLimit.framesPerPack)
       }
     }
-    var frames: [FramePlace] = []
+    var frames: [FrameLocation] = []
     var end: UInt64 = 0
     for frame in table.frames {
       guard frame.storedSize > 0, frame.storedSize <= FormatLimit.storedFrame,
@@ -61,7 +61,7 @@ struct PackTables: Sendable {
         throw .damaged("\(path)", "its seek table has a frame that cannot be")
       }
       frames.append(
-        FramePlace(offset: end, stored: frame.storedSize, plain: frame.contentSize))
+        FrameLocation(offset: end, stored: frame.storedSize, plain: frame.contentSize))
       end += UInt64(frame.storedSize)
     }
     guard end + UInt64(table.encodedSize) == size else {

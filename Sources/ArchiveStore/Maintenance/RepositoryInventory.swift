@@ -11,27 +11,27 @@ struct RepositoryInventory: Hashable {
   var condemned: [ByteString] = []
   var leases: [ByteString] = []
   var pins: [ByteString] = []
-  /// Folders of the layout that are not there.
-  var missingFolders: [ObjectPath] = []
+  /// Directories of the layout that are not there.
+  var missingDirectories: [ObjectPath] = []
   /// Those in whose place something else is.
-  var obstructedFolders: [ObjectPath] = []
-  /// Whether there are packs, and neither a folder of index objects nor one of snapshots.
+  var obstructedDirectories: [ObjectPath] = []
+  /// Whether there are packs, and neither a directory of index objects nor one of snapshots.
   var hasPacksAlone: Bool {
-    !packs.isEmpty && missingFolders.contains(RepositoryLayout.indexes)
-      && missingFolders.contains(RepositoryLayout.snapshots)
+    !packs.isEmpty && missingDirectories.contains(RepositoryLayout.indexes)
+      && missingDirectories.contains(RepositoryLayout.snapshots)
   }
-  /// Files whose names are not of the format, or not of their folder.
+  /// Files whose names are not of the format, or not of their directory.
   var strangers: [ObjectPath] = []
 
   init(_ storage: any Storage) throws(StoreError) {
     snapshots = try list(RepositoryLayout.snapshots, suffix: ".json", storage)
     indexes = try list(RepositoryLayout.indexes, suffix: ".index", storage)
-    for name in RepositoryLayout.packFolders {
-      let folder = RepositoryLayout.packs.appending(name)
-      for id in try list(folder, suffix: ".tar.zst", storage) {
+    for name in RepositoryLayout.packDirectories {
+      let directory = RepositoryLayout.packs.appending(name)
+      for id in try list(directory, suffix: ".tar.zst", storage) {
         let path = RepositoryLayout.pack(id)
-        guard path.folder == folder else {
-          strangers.append(folder.appending(path.name))
+        guard path.directory == directory else {
+          strangers.append(directory.appending(path.name))
           continue
         }
         // One that is gone since the listing was removed by a prune.
@@ -43,30 +43,30 @@ struct RepositoryInventory: Hashable {
     pins = try names(RepositoryLayout.pins, storage)
   }
 
-  /// The ids of a folder's objects; other names are strangers.
+  /// The ids of a directory's objects; other names are strangers.
   private mutating func list(
-    _ folder: ObjectPath, suffix: String, _ storage: any Storage
+    _ directory: ObjectPath, suffix: String, _ storage: any Storage
   ) throws(StoreError) -> [Digest] {
     var ids: [Digest] = []
-    for name in try names(folder, storage) {
+    for name in try names(directory, storage) {
       if let id = RepositoryLayout.id(name, suffix: suffix) {
         ids.append(id)
       } else {
-        strangers.append(folder.appending(name))
+        strangers.append(directory.appending(name))
       }
     }
     return ids
   }
 
   private mutating func names(
-    _ folder: ObjectPath, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [ByteString] {
     do {
-      if let names = try storage.listIfPresent(folder) { return names }
-      missingFolders.append(folder)
+      if let names = try storage.listIfPresent(directory) { return names }
+      missingDirectories.append(directory)
     } catch {
       guard error.code == .missing else { throw error }
-      obstructedFolders.append(folder)
+      obstructedDirectories.append(directory)
     }
     return []
   }

@@ -13,14 +13,14 @@ struct TreeCheck {
 
   var trees: Int { reaches.count }
 
-  /// How far it goes down in a tree, wherever that stands: folders, itself counted, and the bytes of
+  /// How far it goes down in a tree, wherever that stands: directories, itself counted, and the bytes of
   /// the longest path below it.
   private struct Reach {
-    var folders = 1
+    var directories = 1
     var bytes = 0
 
     mutating func take(_ below: Reach, name: Int) {
-      folders = max(folders, below.folders + 1)
+      directories = max(directories, below.directories + 1)
       bytes = max(bytes, below.bytes == 0 ? name : name + 1 + below.bytes)
     }
   }
@@ -59,7 +59,7 @@ struct TreeCheck {
       }
     }
     guard let reach = reaches[root] else { return }
-    if reach.folders > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
+    if reach.directories > FormatLimit.depth || reach.bytes > FormatLimit.path { isWhole = false }
   }
 
   private mutating func look(at tree: TreeReference) throws -> Open {
@@ -67,7 +67,7 @@ struct TreeCheck {
     var level = Open(tree: tree)
     _ = index.fault(of: BlobID(kind: .tree, digest: tree.digest), length: nil)
     do {
-      let isFolderWhole = try reader.forEachEntry(of: tree) { entry in
+      let isDirectoryWhole = try reader.forEachEntry(of: tree) { entry in
         entries += 1
         level.reach.bytes = max(level.reach.bytes, entry.name.count)
         if case .directory(let below) = entry.node {
@@ -75,7 +75,7 @@ struct TreeCheck {
         }
         if isWhole, try Self.fault(of: entry, reader, index) != nil { isWhole = false }
       }
-      if !isFolderWhole { isWhole = false }
+      if !isDirectoryWhole { isWhole = false }
     } catch let error as StoreError where error.kind == .damaged {
       isWhole = false
     }

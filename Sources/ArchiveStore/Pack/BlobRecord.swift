@@ -68,7 +68,7 @@ struct BlobRecord: Hashable, Sendable, BitwiseCopyable {
 }
 
 /// Where one frame lies in its pack.
-public struct FramePlace: Hashable, Sendable {
+public struct FrameLocation: Hashable, Sendable {
   /// First byte in the pack as stored.
   public let offset: UInt64
   /// Bytes as stored.

@@ -6,7 +6,7 @@ internal import Codecs
 /// Each worker has its own; it knows no pack and does not compress.
 struct FrameBuilder: ~Copyable {
   /// Plain bytes of a frame of file contents, and of one of trees and lists: a smaller frame is
-  /// decoded sooner when one folder is wanted.
+  /// decoded sooner when one directory is wanted.
   static let dataLimit = 4 << 20
   static let treeLimit = 256 << 10
   /// Of contents that do not compress: there is nothing to gain from larger ones.

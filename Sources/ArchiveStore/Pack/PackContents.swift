@@ -25,7 +25,7 @@ struct PackContents: Hashable, Sendable {
   }
 
   /// Reads a table and holds each entry against the frames before the one that it lies in.
-  init(_ bytes: [UInt8], frames: [FramePlace], pack: String) throws(StoreError) {
+  init(_ bytes: [UInt8], frames: [FrameLocation], pack: String) throws(StoreError) {
     guard bytes.count >= Self.headerSize, bytes.count <= FormatLimit.contents,
       bytes[Self.saltSize...].starts(with: Self.magic)
     else { throw .damaged(pack, "its contents do not begin as a pack's do") }

@@ -22,7 +22,7 @@ final class PackWriter: Sendable {
   fileprivate struct State: ~Copyable {
     let writer: any ObjectWriter
     var hash: PackHash
-    var frames: [FramePlace] = []
+    var frames: [FrameLocation] = []
     var contents = PackContents()
     var size: UInt64 = 0
     /// Whether a write has failed, so that the file may hold a part of what it should.
@@ -94,7 +94,7 @@ extension PackWriter.State {
           length: UInt32(blob.length)))
     }
     frames.append(
-      FramePlace(offset: size, stored: UInt32(frame.stored.count), plain: UInt32(frame.plain)))
+      FrameLocation(offset: size, stored: UInt32(frame.stored.count), plain: UInt32(frame.plain)))
     try append(frame.stored)
     return number
   }

@@ -1,59 +1,59 @@
 internal import Codecs
 internal import SystemIO
 
-/// The folders that several trees have at one path, read side by side.
+/// The directories that several trees have at one path, read side by side.
 struct JointLevel: WalkHolder {
   let path: ByteString
-  var folders: [JointFolder]
+  var directories: [JointDirectory]
   private let alike: Int
-  /// Pages that all trees have: they are passed over. Nothing until all folders are open.
+  /// Pages that all trees have: they are passed over. Nothing until all directories are open.
   private var common: Set<Digest>?
 
   /// - Parameter alike: How many trees there are, if what all have alike is to be passed over.
-  init(path: ByteString, folders: [JointFolder], alike: Int) {
+  init(path: ByteString, directories: [JointDirectory], alike: Int) {
     self.path = path
-    self.folders = folders
+    self.directories = directories
     self.alike = alike
   }
 
-  var size: Int { folders.reduce(0) { $0 + $1.size } }
+  var size: Int { directories.reduce(0) { $0 + $1.size } }
 
   mutating func forget() {
     common = nil
-    for number in folders.indices { folders[number].forget() }
+    for number in directories.indices { directories[number].forget() }
   }
 
   mutating func open(_ number: Int, _ reader: RepositoryReader) throws(StoreError) {
-    try folders[number].open(reader)
+    try directories[number].open(reader)
   }
 
   /// Finds the pages that need not be read.
   mutating func findCommonPages() {
     guard common == nil else { return }
     common = []
-    guard folders.reduce(0, { $0 + $1.trees.count }) == alike else { return }
-    let pages = folders.map { Set($0.pages) }
+    guard directories.reduce(0, { $0 + $1.trees.count }) == alike else { return }
+    let pages = directories.map { Set($0.pages) }
     guard var all = pages.first else { return }
     for other in pages.dropFirst() { all.formIntersection(other) }
     common = all
   }
 
-  /// Goes to the next page of a folder that has an entry, past those that all have. A page that
-  /// another folder holds is shared with it. Where pages cannot be read it says which, and is to be
+  /// Goes to the next page of a directory that has an entry, past those that all have. A page that
+  /// another directory holds is shared with it. Where pages cannot be read it says which, and is to be
   /// called again.
   mutating func readOn(
     _ number: Int, _ reader: RepositoryReader
   ) throws(StoreError) -> LostPages? {
     var lost: LostPages?
-    while folders[number].isBetweenPages, let digest = folders[number].nextPage() {
+    while directories[number].isBetweenPages, let digest = directories[number].nextPage() {
       if common?.contains(digest) == true {
         // What all have is not lost.
         if lost != nil { return lost }
-        folders[number].passOver()
-      } else if let shared = folders.first(where: { $0.heldPage == digest }) {
-        folders[number].hold(shared)
+        directories[number].passOver()
+      } else if let shared = directories.first(where: { $0.heldPage == digest }) {
+        directories[number].hold(shared)
       } else {
-        try folders[number].readPage(reader, &lost)
+        try directories[number].readPage(reader, &lost)
       }
     }
     return lost
@@ -62,30 +62,32 @@ struct JointLevel: WalkHolder {
   /// Takes the least name with all entries of that name.
   mutating func takeNext() -> JointNames? {
     var least: ByteString?
-    for folder in folders {
-      guard let name = folder.name else { continue }
+    for directory in directories {
+      guard let name = directory.name else { continue }
       if let before = least, !(name < before) { continue }
       least = name
     }
     guard let least else { return nil }
     var found = JointNames(name: least, entries: [])
-    for number in folders.indices {
-      if folders[number].name == least {
-        if let entry = folders[number].take() { found.add(entry, trees: folders[number].trees) }
-      } else if folders[number].mayHave(least, besides: common) {
-        found.unknown += folders[number].trees
+    for number in directories.indices {
+      if directories[number].name == least {
+        if let entry = directories[number].take() {
+          found.add(entry, trees: directories[number].trees)
+        }
+      } else if directories[number].mayHave(least, besides: common) {
+        found.unknown += directories[number].trees
       }
     }
     return found
   }
 }
 
-/// One of the distinct folders at a path, and the place in it.
-struct JointFolder {
+/// One of the distinct directories at a path, and the place in it.
+struct JointDirectory {
   let tree: TreeReference
   /// The trees that have it there.
   let trees: [Int]
-  private var folder: RepositoryReader.OpenFolder?
+  private var directory: RepositoryReader.OpenDirectory?
   private var page = 0
   private var entry = 0
   private var held: (entries: [TreeEntry], size: Int)?
@@ -100,8 +102,8 @@ struct JointFolder {
     self.trees = trees
   }
 
-  /// The distinct folders, each with all trees that have it.
-  static func distinct(_ all: [(tree: TreeReference, trees: [Int])]) -> [JointFolder] {
+  /// The distinct directories, each with all trees that have it.
+  static func distinct(_ all: [(tree: TreeReference, trees: [Int])]) -> [JointDirectory] {
     var places: [TreeReference: Int] = [:]
     var distinct: [(tree: TreeReference, trees: [Int])] = []
     for one in all {
@@ -112,14 +114,14 @@ struct JointFolder {
         distinct.append(one)
       }
     }
-    return distinct.map { JointFolder(tree: $0.tree, trees: $0.trees.sorted()) }
+    return distinct.map { JointDirectory(tree: $0.tree, trees: $0.trees.sorted()) }
   }
 
-  var size: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+  var size: Int { (directory?.size ?? 0) + (held?.size ?? 0) }
 
-  mutating func forget() { (folder, held) = (nil, nil) }
+  mutating func forget() { (directory, held) = (nil, nil) }
 
-  /// Gives up the rest of the folder.
+  /// Gives up the rest of the directory.
   mutating func giveUp() {
     (isAtEnd, isDamaged) = (true, true)
     forget()
@@ -127,12 +129,12 @@ struct JointFolder {
 
   /// One that is read to its end is opened, too: its pages are still compared with the others'.
   mutating func open(_ reader: RepositoryReader) throws(StoreError) {
-    if folder == nil, !isDamaged { folder = try reader.openFolder(tree) }
+    if directory == nil, !isDamaged { directory = try reader.openDirectory(tree) }
   }
 
-  /// The names of the pages; that of the folder itself when it has only one.
+  /// The names of the pages; that of the directory itself when it has only one.
   var pages: [Digest] {
-    switch folder?.blob {
+    switch directory?.blob {
     case .table(let pages): pages.map(\.digest)
     case .page: [tree.digest]
     case nil: []
@@ -142,7 +144,7 @@ struct JointFolder {
   private var pageDigest: Digest? { digest(ofPage: page) }
 
   private func digest(ofPage number: Int) -> Digest? {
-    switch folder?.blob {
+    switch directory?.blob {
     case .table(let pages): number < pages.count ? pages[number].digest : nil
     case .page: number == 0 ? tree.digest : nil
     case nil: nil
@@ -156,7 +158,7 @@ struct JointFolder {
   var isBetweenPages: Bool { !isAtEnd && name == nil }
 
   /// Lets go of a page that was read to its end, and names the next one to read; at the end of the
-  /// folder there is none.
+  /// directory there is none.
   mutating func nextPage() -> Digest? {
     if held != nil { passOver() }
     if let digest = pageDigest { return digest }
@@ -170,28 +172,28 @@ struct JointFolder {
     held = nil
   }
 
-  mutating func hold(_ other: JointFolder) { held = other.held }
+  mutating func hold(_ other: JointDirectory) { held = other.held }
 
   /// Reads the next page, or passes it over where it is damaged.
   mutating func readPage(
     _ reader: RepositoryReader, _ lost: inout LostPages?
   ) throws(StoreError) {
-    guard let folder else { return }
+    guard let directory else { return }
     do throws(StoreError) {
-      held = try reader.page(page, of: folder)
+      held = try reader.page(page, of: directory)
     } catch {
-      guard error.kind == .damaged, let names = folder.names(onPage: page) else { throw error }
+      guard error.kind == .damaged, let names = directory.names(onPage: page) else { throw error }
       if lost == nil { lost = LostPages(names, error) } else { lost?.add(names) }
       lostFrom = lostFrom ?? page
       passOver()
     }
   }
 
-  /// Whether a name that another folder has come to may be among those that cannot be read here. Pages
+  /// Whether a name that another directory has come to may be among those that cannot be read here. Pages
   /// that all have were passed over as well.
   func mayHave(_ name: ByteString, besides common: Set<Digest>?) -> Bool {
     if isDamaged { return true }
-    guard let lostFrom, let number = folder?.page(for: name), number >= lostFrom, number < page,
+    guard let lostFrom, let number = directory?.page(for: name), number >= lostFrom, number < page,
       let digest = digest(ofPage: number)
     else { return false }
     return common?.contains(digest) != true
@@ -230,9 +232,9 @@ struct JointNames {
   /// Which trees have something there.
   var trees: [Int] { entries.flatMap(\.trees).sorted() }
 
-  /// The distinct folders among the entries.
-  var folders: [JointFolder] {
-    JointFolder.distinct(
+  /// The distinct directories among the entries.
+  var directories: [JointDirectory] {
+    JointDirectory.distinct(
       entries.compactMap { found in
         guard case .directory(let tree) = found.entry.node else { return nil }
         return (tree, found.trees)

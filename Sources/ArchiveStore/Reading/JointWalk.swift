@@ -3,9 +3,9 @@ public import SystemIO
 /// What a walk of several trees finds at a path.
 public enum JointFinding: Sendable {
   /// What is there, each distinct entry once; of some trees it is not known whether they have the name,
-  /// as it may be in a part of the folder that cannot be read.
+  /// as it may be in a part of the directory that cannot be read.
   case entries([JointEntry], unknownIn: [Int])
-  /// The folder there, or a part of its entries, cannot be read in these trees.
+  /// The directory there, or a part of its entries, cannot be read in these trees.
   case damage(StoreError, trees: [Int])
 }
 
@@ -17,11 +17,11 @@ public struct JointEntry: Sendable, Hashable {
 }
 
 extension RepositoryReader {
-  /// Walks several trees as one, depth first, by the bytes of the names, a folder before what it
-  /// holds; a folder that several trees have at a path is read once. Paths are relative to the
+  /// Walks several trees as one, depth first, by the bytes of the names, a directory before what it
+  /// holds; a directory that several trees have at a path is read once. Paths are relative to the
   /// trees. Goes past damage as `walkPastDamage` does, and is bounded in memory as it is.
   ///
-  /// With `differencesOnly` what all trees have alike is neither told nor, where it is a folder or
+  /// With `differencesOnly` what all trees have alike is neither told nor, where it is a directory or
   /// a page of one, read.
   public func walkTogether(
     _ trees: [TreeReference], differencesOnly: Bool = false,
@@ -62,9 +62,9 @@ private struct JointWalk {
   init(_ reader: RepositoryReader, _ trees: [TreeReference], differencesOnly: Bool) {
     self.reader = reader
     alike = differencesOnly ? trees.count : 0
-    let folders = JointFolder.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
-    let isAlike = folders.first?.trees.count == alike
-    stack = WalkStack(JointLevel(path: "", folders: isAlike ? [] : folders, alike: alike))
+    let directories = JointDirectory.distinct(trees.enumerated().map { (tree: $1, trees: [$0]) })
+    let isAlike = directories.first?.trees.count == alike
+    stack = WalkStack(JointLevel(path: "", directories: isAlike ? [] : directories, alike: alike))
   }
 
   /// The next path, and what is there; nothing at the end, or when `body` stops at damage.
@@ -83,32 +83,32 @@ private struct JointWalk {
     return nil
   }
 
-  /// Goes into the folders that were found; false when `body` stops at damage.
+  /// Goes into the directories that were found; false when `body` stops at damage.
   mutating func enter(_ found: JointNames, at path: ByteString, _ body: Body) throws -> Bool {
-    let folders = found.folders
-    guard let first = folders.first, first.trees.count != alike else { return true }
+    let directories = found.directories
+    guard let first = directories.first, first.trees.count != alike else { return true }
     do throws(StoreError) {
-      try stack.enter(JointLevel(path: path, folders: folders, alike: alike), path: path)
+      try stack.enter(JointLevel(path: path, directories: directories, alike: alike), path: path)
       return true
     } catch {
-      let trees = folders.flatMap(\.trees).sorted()
+      let trees = directories.flatMap(\.trees).sorted()
       return try body(path, .damage(error, trees: trees)) != .stop
     }
   }
 
-  /// Reads what comes next of each folder; false when `body` stops at damage.
+  /// Reads what comes next of each directory; false when `body` stops at damage.
   private func readOn(_ level: inout JointLevel, _ body: Body) throws -> Bool {
-    for number in level.folders.indices {
+    for number in level.directories.indices {
       do throws(StoreError) {
         try level.open(number, reader)
       } catch {
         guard error.kind == .damaged else { throw error }
-        level.folders[number].giveUp()
+        level.directories[number].giveUp()
         if try !tell(error, level, number, body) { return false }
       }
     }
     level.findCommonPages()
-    for number in level.folders.indices {
+    for number in level.directories.indices {
       while let lost = try level.readOn(number, reader) {
         if try !tell(lost.error, level, number, body) { return false }
       }
@@ -119,7 +119,7 @@ private struct JointWalk {
   private func tell(
     _ error: StoreError, _ level: JointLevel, _ number: Int, _ body: Body
   ) throws -> Bool {
-    let finding = JointFinding.damage(error, trees: level.folders[number].trees)
+    let finding = JointFinding.damage(error, trees: level.directories[number].trees)
     return try body(level.path, finding) != .stop
   }
 }

@@ -22,7 +22,7 @@ struct ReaderIndex {
   /// Packs that were found by their own tables and were needed.
   private var needed: Set<Digest> = []
 
-  /// Loads all index objects; a folder of them that is missing is an empty one.
+  /// Loads all index objects; a directory of them that is missing is an empty one.
   init(_ storage: any Storage, cache: IndexCache?) throws(StoreError) {
     self.storage = storage
     self.cache = cache
@@ -90,7 +90,7 @@ struct ReaderIndex {
     return true
   }
 
-  /// Bears that something else is in the folder's place, too: the packs tell.
+  /// Bears that something else is in the directory's place, too: the packs tell.
   private static func list(_ storage: any Storage) throws(StoreError) -> [Digest] {
     do {
       return try RepositoryListing.indexes(storage)

@@ -30,7 +30,7 @@ public struct ReadingWatch: Sendable {
   }
 
   /// Counts what a walk came to when `body` has done its work with it. The walk itself takes only
-  /// folders in hand, which is seldom enough to cost nothing.
+  /// directories in hand, which is seldom enough to cost nothing.
   func take(
     _ path: ByteString, _ node: Node, _ body: () throws -> WalkStep
   ) throws -> WalkStep {

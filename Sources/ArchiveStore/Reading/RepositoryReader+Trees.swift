@@ -2,21 +2,21 @@ internal import Codecs
 public import SystemIO
 
 extension RepositoryReader {
-  /// Gives the entries of a folder, sorted by the bytes of their names.
+  /// Gives the entries of a directory, sorted by the bytes of their names.
   public func entries(of tree: TreeReference) throws(StoreError) -> [TreeEntry] {
-    let folder = try openFolder(tree)
+    let directory = try openDirectory(tree)
     var entries: [TreeEntry] = []
-    for number in 0..<folder.pages { entries += try page(number, of: folder).entries }
+    for number in 0..<directory.pages { entries += try page(number, of: directory).entries }
     return entries
   }
 
-  /// Gives the entries of a folder one by one, page by page, but for those on pages that are damaged;
+  /// Gives the entries of a directory one by one, page by page, but for those on pages that are damaged;
   /// false where there are such pages.
   func forEachEntry(of tree: TreeReference, _ body: (TreeEntry) throws -> Void) throws -> Bool {
-    let folder = try openFolder(tree)
+    let directory = try openDirectory(tree)
     var (number, isWhole) = (0, true)
     while true {
-      let part = try readOn(&number, in: folder)
+      let part = try readOn(&number, in: directory)
       if part.lost != nil { isWhole = false }
       guard let page = part.page else { return isWhole }
       for entry in page.entries { try body(entry) }
@@ -24,7 +24,7 @@ extension RepositoryReader {
     }
   }
 
-  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere. Of a folder only
+  /// Finds what a path of names and slashes leads to; nothing when it leads nowhere. Of a directory only
   /// the page is read that the name would be on.
   public func entry(at path: ByteString, in tree: TreeReference) throws(StoreError) -> TreeEntry? {
     var tree = tree
@@ -43,16 +43,16 @@ extension RepositoryReader {
   private func entry(
     named name: ByteString, in tree: TreeReference
   ) throws(StoreError) -> TreeEntry? {
-    let folder = try openFolder(tree)
-    guard let number = folder.page(for: name) else { return nil }
-    return try page(number, of: folder).entries.first { $0.name == name }
+    let directory = try openDirectory(tree)
+    guard let number = directory.page(for: name) else { return nil }
+    return try page(number, of: directory).entries.first { $0.name == name }
   }
 
-  /// A folder whose blob is read: the entries of its only page, or the table of its pages.
-  struct OpenFolder {
+  /// A directory whose blob is read: the entries of its only page, or the table of its pages.
+  struct OpenDirectory {
     let reference: TreeReference
     let blob: TreeBlob
-    /// Bytes of the blob, for who holds several folders.
+    /// Bytes of the blob, for who holds several directories.
     let size: Int
 
     var pages: Int {
@@ -81,29 +81,29 @@ extension RepositoryReader {
     }
   }
 
-  func openFolder(_ tree: TreeReference) throws(StoreError) -> OpenFolder {
+  func openDirectory(_ tree: TreeReference) throws(StoreError) -> OpenDirectory {
     let id = BlobID(kind: .tree, digest: tree.digest)
     let (frame, range) = try find(id)
     let blob = try TreeCoding.decode(frame, range: range, object: "\(id)")
-    return OpenFolder(reference: tree, blob: blob, size: range.count)
+    return OpenDirectory(reference: tree, blob: blob, size: range.count)
   }
 
   /// The entries of a page, which lie between the page before and the name that the table has,
   /// and how many bytes it takes.
   func page(
-    _ number: Int, of folder: OpenFolder
+    _ number: Int, of directory: OpenDirectory
   ) throws(StoreError) -> (entries: [TreeEntry], size: Int) {
     let pages: [TreePage]
-    switch folder.blob {
+    switch directory.blob {
     case .page(let entries): return (entries, 0)
     case .table(let table): pages = table
     }
-    let opened = try openFolder(TreeReference(pages[number].digest))
+    let opened = try openDirectory(TreeReference(pages[number].digest))
     guard case .page(let entries) = opened.blob, let first = entries.first?.name,
       entries.last?.name == pages[number].last, number == 0 || pages[number - 1].last < first
     else {
       throw .damaged(
-        "tree blob \(pages[number].digest.hex)", "it is not the page that its folder names")
+        "tree blob \(pages[number].digest.hex)", "it is not the page that its directory names")
     }
     return (entries, opened.size)
   }

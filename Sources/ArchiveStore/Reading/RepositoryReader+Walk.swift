@@ -2,7 +2,7 @@ public import SystemIO
 
 /// What a walk does after an entry.
 public enum WalkStep: Sendable, Hashable {
-  /// Goes on, into the folder if it is one.
+  /// Goes on, into the directory if it is one.
   case enter
   /// Goes on with what is beside it.
   case skip
@@ -13,18 +13,18 @@ public enum WalkStep: Sendable, Hashable {
 /// What a walk that goes past damage finds at a path.
 public enum WalkFinding: Sendable, Hashable {
   case entry(TreeEntry)
-  /// The folder there cannot be read, or nothing more of it.
+  /// The directory there cannot be read, or nothing more of it.
   case damage(StoreError)
-  /// A part of the folder's entries cannot be read; the walk goes on with the others.
+  /// A part of the directory's entries cannot be read; the walk goes on with the others.
   case lost(LostNames, StoreError)
 }
 
 extension RepositoryReader {
-  /// Walks a tree, depth first, by the bytes of the names, a folder before what it holds. Paths are
+  /// Walks a tree, depth first, by the bytes of the names, a directory before what it holds. Paths are
   /// relative to the tree.
   ///
-  /// Memory stays bounded for any tree: of the folders above, only the nearest 32 MiB are held, and
-  /// the others are read again on the way back. Deeper than 4,096 folders, or a path over 64 KiB,
+  /// Memory stays bounded for any tree: of the directories above, only the nearest 32 MiB are held, and
+  /// the others are read again on the way back. Deeper than 4,096 directories, or a path over 64 KiB,
   /// is `damaged`.
   public func walk(
     _ tree: TreeReference, _ body: (ByteString, TreeEntry) throws -> WalkStep
@@ -43,7 +43,7 @@ extension RepositoryReader {
     }
   }
 
-  /// Walks as `walk(_:_:)` does, and past damage: where a folder cannot be read, or some of its pages
+  /// Walks as `walk(_:_:)` does, and past damage: where a directory cannot be read, or some of its pages
   /// cannot, that is told under its path (the empty one for the tree itself) in place of what it
   /// holds, or of the names on these pages. The step given for damage is of no effect but for `stop`.
   public func walkPastDamage(
@@ -78,13 +78,13 @@ extension RepositoryReader {
     }
   }
 
-  /// The next entry; of a folder that cannot be read on, the damage, once; and what is lost of one of
+  /// The next entry; of a directory that cannot be read on, the damage, once; and what is lost of one of
   /// which other pages can be read.
   private func nextFinding(
     of stack: inout WalkStack<WalkLevel>
   ) throws(StoreError) -> (ByteString, WalkFinding)? {
     while true {
-      if let (folder, entry) = stack.takeHeld() { return finding(entry, in: folder) }
+      if let (directory, entry) = stack.takeHeld() { return finding(entry, in: directory) }
       guard var level = stack.leave() else { return nil }
       do throws(StoreError) {
         guard let found = try next(&level) else { continue }
@@ -99,20 +99,20 @@ extension RepositoryReader {
   }
 
   private func finding(
-    _ entry: TreeEntry, in folder: ByteString
+    _ entry: TreeEntry, in directory: ByteString
   ) -> (ByteString, WalkFinding) {
-    let path = folder.appending(entry.name)
+    let path = directory.appending(entry.name)
     if path.count <= FormatLimit.path { return (path, .entry(entry)) }
     let reason = "paths below it are longer than \(FormatLimit.path) bytes"
-    return (folder, .damage(.damaged(folder.description, reason)))
+    return (directory, .damage(.damaged(directory.description, reason)))
   }
 
-  /// The next entry of a folder, which is read if it is not held, or what is lost before that.
+  /// The next entry of a directory, which is read if it is not held, or what is lost before that.
   private func next(_ level: inout WalkLevel) throws(StoreError) -> WalkFinding? {
-    if level.folder == nil { level.folder = try openFolder(level.tree) }
-    guard let folder = level.folder else { return nil }
-    while level.page < folder.pages {
-      if level.held == nil, let lost = try readOn(&level, in: folder) {
+    if level.directory == nil { level.directory = try openDirectory(level.tree) }
+    guard let directory = level.directory else { return nil }
+    while level.page < directory.pages {
+      if level.held == nil, let lost = try readOn(&level, in: directory) {
         return .lost(lost.names, lost.error)
       }
       if let entries = level.held?.entries, level.entry < entries.count {
@@ -128,9 +128,9 @@ extension RepositoryReader {
 
   /// Reads the page that a level is at, or the next one that can be read; gives what is lost before.
   private func readOn(
-    _ level: inout WalkLevel, in folder: OpenFolder
+    _ level: inout WalkLevel, in directory: OpenDirectory
   ) throws(StoreError) -> LostPages? {
-    let part = try readOn(&level.page, in: folder)
+    let part = try readOn(&level.page, in: directory)
     level.held = part.page
     // One that was read before may be damaged when it is read again.
     if part.lost != nil { level.entry = 0 }
@@ -138,22 +138,22 @@ extension RepositoryReader {
   }
 }
 
-/// Where a walk is in one of the folders on its way.
+/// Where a walk is in one of the directories on its way.
 struct WalkLevel: WalkHolder {
   let tree: TreeReference
   let path: ByteString
   var page = 0
   var entry = 0
-  var folder: RepositoryReader.OpenFolder?
+  var directory: RepositoryReader.OpenDirectory?
   var held: (entries: [TreeEntry], size: Int)?
 
   /// Encoded bytes of what is held.
-  var size: Int { (folder?.size ?? 0) + (held?.size ?? 0) }
+  var size: Int { (directory?.size ?? 0) + (held?.size ?? 0) }
 
-  mutating func forget() { (folder, held) = (nil, nil) }
+  mutating func forget() { (directory, held) = (nil, nil) }
 }
 
-/// What a walk holds of a folder on its way, and can read again.
+/// What a walk holds of a directory on its way, and can read again.
 protocol WalkHolder {
   /// Encoded bytes of what is held.
   var size: Int { get }
@@ -161,7 +161,7 @@ protocol WalkHolder {
   mutating func forget()
 }
 
-/// The folders that a walk is in, the outermost first.
+/// The directories that a walk is in, the outermost first.
 struct WalkStack<Level: WalkHolder> {
   private var levels: [Level] = []
   /// Encoded bytes of what all levels hold, and the outermost level that holds anything.
@@ -188,10 +188,10 @@ struct WalkStack<Level: WalkHolder> {
     return level
   }
 
-  /// Goes into a folder; what the outermost hold is forgotten until the rest is in the budget.
+  /// Goes into a directory; what the outermost hold is forgotten until the rest is in the budget.
   mutating func enter(_ level: Level, path: ByteString) throws(StoreError) {
     guard levels.count < FormatLimit.depth else {
-      throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) folders")
+      throw .damaged(path.description, "it lies deeper than \(FormatLimit.depth) directories")
     }
     add(level)
     while size > budget && firstHeld < levels.count - 1 {
@@ -203,9 +203,9 @@ struct WalkStack<Level: WalkHolder> {
 }
 
 extension WalkStack<WalkLevel> {
-  /// The next entry of the innermost folder and that folder's path, where its page is held: most are,
+  /// The next entry of the innermost directory and that directory's path, where its page is held: most are,
   /// and the level stays where it is.
-  mutating func takeHeld() -> (folder: ByteString, entry: TreeEntry)? {
+  mutating func takeHeld() -> (directory: ByteString, entry: TreeEntry)? {
     guard let last = levels.indices.last, let held = levels[last].held,
       levels[last].entry < held.entries.count
     else { return nil }

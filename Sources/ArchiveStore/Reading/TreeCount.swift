@@ -8,7 +8,7 @@ extension RepositoryReader {
   /// Trees that are damaged, or lie deeper than trees may, count as empty, and so do such pages.
   public func countPaths(below root: TreeReference) throws(StoreError) -> UInt64 {
     var counts: [TreeReference: UInt64] = [:]
-    var open = [try countedFolder(root)]
+    var open = [try countedDirectory(root)]
     while var level = open.popLast() {
       guard let next = level.below.popLast() else {
         counts[level.tree] = level.paths
@@ -21,7 +21,7 @@ extension RepositoryReader {
         level.below.append(next)
         open.append(level)
         if open.count < FormatLimit.depth {
-          open.append(try countedFolder(next))
+          open.append(try countedDirectory(next))
         } else {
           counts[next] = 0
         }
@@ -30,19 +30,19 @@ extension RepositoryReader {
     return counts[root] ?? 0
   }
 
-  /// A folder whose entries are counted, and what is below them not yet.
-  private struct CountedFolder {
+  /// A directory whose entries are counted, and what is below them not yet.
+  private struct CountedDirectory {
     let tree: TreeReference
     var below: [TreeReference] = []
     var paths: UInt64 = 0
   }
 
-  private func countedFolder(_ tree: TreeReference) throws(StoreError) -> CountedFolder {
-    var level = CountedFolder(tree: tree)
+  private func countedDirectory(_ tree: TreeReference) throws(StoreError) -> CountedDirectory {
+    var level = CountedDirectory(tree: tree)
     do {
-      let folder = try openFolder(tree)
+      let directory = try openDirectory(tree)
       var number = 0
-      while let page = try readOn(&number, in: folder).page {
+      while let page = try readOn(&number, in: directory).page {
         for entry in page.entries {
           level.paths.addClamping(1)
           if case .directory(let below) = entry.node { level.below.append(below) }

@@ -2,7 +2,7 @@ internal import Codecs
 internal import Synchronization
 internal import SystemIO
 
-/// The folder of a program that is changing a repository: its unfinished objects lie in it, and it
+/// The directory of a program that is changing a repository: its unfinished objects lie in it, and it
 /// tells whoever prunes that somebody is at work (docs/repository-format.md, "Leases").
 ///
 /// For any thread. It is released when it goes out of use.
@@ -23,7 +23,7 @@ final class Lease: Sendable {
   static let touchInterval = 60.0
   static let patience = 3600.0
 
-  /// Takes a lease; the folder of leases, which copies leave out as it is empty, is made where it is
+  /// Takes a lease; the directory of leases, which copies leave out as it is empty, is made where it is
   /// missing.
   ///
   /// - Parameter clock: seconds since any moment, which never go back.
@@ -36,11 +36,11 @@ final class Lease: Sendable {
     path = RepositoryLayout.leases.appending(name)
     state = Mutex(State(lastTouch: clock()))
     do throws(StoreError) {
-      try storage.makeFolders([name], in: RepositoryLayout.leases)
+      try storage.makeDirectories([name], in: RepositoryLayout.leases)
     } catch {
       guard error.code == .missing else { throw error }
       try storage.makeMissing([RepositoryLayout.leases.name], in: .root)
-      try storage.makeFolders([name], in: RepositoryLayout.leases)
+      try storage.makeDirectories([name], in: RepositoryLayout.leases)
     }
     try touchAlive()
   }
@@ -74,13 +74,13 @@ final class Lease: Sendable {
     }
   }
 
-  /// Whether a name in a lease's folder is of a sign to others, and no unfinished object's.
+  /// Whether a name in a lease's directory is of a sign to others, and no unfinished object's.
   static func isSign(_ name: ByteString) -> Bool {
     name == "alive" || name == "reader" || name.bytes.starts(with: "seen-".utf8)
       || name.bytes.starts(with: "of-".utf8)
   }
 
-  /// Saves an object by way of the lease's folder.
+  /// Saves an object by way of the lease's directory.
   func save(_ bytes: [UInt8], as object: ObjectPath) throws(StoreError) {
     try explained { () throws(StoreError) in try storage.save(bytes, as: object, by: path) }
   }
@@ -124,7 +124,7 @@ final class Lease: Sendable {
     return true
   }
 
-  /// Removes the folder with all that is unfinished in it. What cannot be removed is left to prune.
+  /// Removes the directory with all that is unfinished in it. What cannot be removed is left to prune.
   func release() {
     let wasHeld = state.withLock { state in
       defer { state.isHeld = false }

@@ -11,7 +11,7 @@ struct PruneLease {
   static let path = RepositoryLayout.leases.appending("prune")
   private static let alive = path.appending("alive")
 
-  /// An empty file that says whose the folder is.
+  /// An empty file that says whose the directory is.
   private var owner: ObjectPath { Self.path.appending(Self.owner(of: lease)) }
   private static func owner(of lease: Lease) -> ByteString {
     ByteString("of-\(lease.path.name)")
@@ -36,7 +36,7 @@ struct PruneLease {
 
   private static func make(_ storage: any Storage) throws(StoreError) -> Bool {
     do {
-      try storage.makeFolders([path.name], in: RepositoryLayout.leases)
+      try storage.makeDirectories([path.name], in: RepositoryLayout.leases)
       return true
     } catch {
       guard error.code == .notEmpty else { throw error }
@@ -44,8 +44,8 @@ struct PruneLease {
     }
   }
 
-  /// Takes the folder away from a holder that seems dead; false when it is alive, or another program
-  /// was faster. The folder is renamed first, so that of two programs only one takes it, and looked
+  /// Takes the directory away from a holder that seems dead; false when it is alive, or another program
+  /// was faster. The directory is renamed first, so that of two programs only one takes it, and looked
   /// at again, because what was renamed may be another's who took it in between.
   private static func takeAway(for lease: Lease) throws(StoreError) -> Bool {
     let storage = lease.storage
@@ -69,9 +69,9 @@ struct PruneLease {
   /// Whether a holder gave no sign of life for an hour. One that has left no sign at all, because it
   /// ended before it could, gets an hour from now.
   private static func isStill(
-    _ folder: ObjectPath, at now: Timestamp, _ storage: any Storage
+    _ directory: ObjectPath, at now: Timestamp, _ storage: any Storage
   ) throws(StoreError) -> Bool {
-    let alive = folder.appending("alive")
+    let alive = directory.appending("alive")
     guard let last = try storage.status(alive)?.modified else {
       try? storage.touch(alive)
       return false
@@ -83,7 +83,7 @@ struct PruneLease {
   /// Cheap: to be called often.
   func keepAlive() throws(StoreError) -> Bool { try lease.touchIfDue() ? try isHeld() : true }
 
-  /// Tells that work goes on, and whether it may: the folder may have been taken away.
+  /// Tells that work goes on, and whether it may: the directory may have been taken away.
   func isHeld() throws(StoreError) -> Bool {
     try lease.keepAlive()
     guard try storage.status(owner) != nil else { return false }
@@ -97,14 +97,16 @@ struct PruneLease {
     if isOwn == true { Self.remove(Self.path, storage) }
   }
 
-  /// Who looks for the right gives a folder without `alive` one (`isStill`), so that it may not be empty
+  /// Who looks for the right gives a directory without `alive` one (`isStill`), so that it may not be empty
   /// any more when it is to go: then only this is removed again, for what else there may be by now is
   /// another's.
-  private static func remove(_ folder: ObjectPath, _ storage: any Storage) {
-    for name in (try? storage.list(folder)) ?? [] { try? storage.remove(folder.appending(name)) }
+  private static func remove(_ directory: ObjectPath, _ storage: any Storage) {
+    for name in (try? storage.list(directory)) ?? [] {
+      try? storage.remove(directory.appending(name))
+    }
     for _ in 1...attempts {
-      if (try? storage.remove(folder)) != nil { return }
-      if (try? storage.remove(folder.appending("alive"))) == nil { return }
+      if (try? storage.remove(directory)) != nil { return }
+      if (try? storage.remove(directory.appending("alive"))) == nil { return }
     }
   }
 

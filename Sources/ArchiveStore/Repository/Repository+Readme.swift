@@ -1,7 +1,7 @@
 extension Repository {
   /// `README.txt`: how to get one's files back without this program.
   static let readme = """
-    This folder is a backup repository of sandboxctl, format version 1.
+    This directory is a backup repository of sandboxctl, format version 1.
     Do not change, rename or remove anything in it by hand.
 
     With sandboxctl:
@@ -17,7 +17,7 @@ extension Repository {
 
     Run it only if nobody else could write to this folder: a program that lies in a store
     is never run from a store that is not trusted. The same file is in sandboxctl's sources
-    (Tools/recover.py), and reads this folder from anywhere.
+    (Tools/recover.py), and reads this directory from anywhere.
 
     Without that, everything here opens with standard programs:
 

@@ -52,13 +52,13 @@ public struct Repository: Sendable {
   ) throws(StoreError) -> Repository {
     guard try storage.list(.root).isEmpty else {
       throw StoreError(
-        .notEmpty, "make a repository in", storage.place, "the folder is not empty",
-        hint: "name a new or an empty folder")
+        .notEmpty, "make a repository in", storage.place, "the directory is not empty",
+        hint: "name a new or an empty directory")
     }
     let id = Blake2b.hash(Host.random(count: 64))
     let settings = RepositorySettings(id: id, program: program, features: .init())
-    try storage.makeFolders(RepositoryLayout.folders, in: .root)
-    try storage.makeFolders(RepositoryLayout.packFolders, in: RepositoryLayout.packs)
+    try storage.makeDirectories(RepositoryLayout.directories, in: .root)
+    try storage.makeDirectories(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
     let lease = try Lease(storage)
     defer { lease.release() }
     try storage.save(Array(readme.utf8), as: RepositoryLayout.readme, by: lease.path)

@@ -15,13 +15,13 @@ enum RepositoryLayout {
   static let pins = ObjectPath.root.appending("pins")
   static let leases = ObjectPath.root.appending("leases")
 
-  /// The folders of a new repository's root.
-  static let folders: [ByteString] = [
+  /// The directories of a new repository's root.
+  static let directories: [ByteString] = [
     "condemned", "index", "keys", "leases", "packs", "pins", "snapshots",
   ]
 
-  /// The folders that packs lie in: 00 to ff.
-  static let packFolders: [ByteString] = (0..<256).map { ByteString(Hex.encode([UInt8($0)])) }
+  /// The directories that packs lie in: 00 to ff.
+  static let packDirectories: [ByteString] = (0..<256).map { ByteString(Hex.encode([UInt8($0)])) }
 
   static let reserveSize = 4 << 20
 

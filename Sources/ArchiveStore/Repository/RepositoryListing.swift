@@ -4,10 +4,10 @@ internal import SystemIO
 /// What a repository holds, listed in the order that a writer must keep: condemned objects, index,
 /// packs, snapshots. A pack that is listed and not condemned stays while the lease is held.
 ///
-/// Of the packs only the folders are listed in which one lies that the index names: on others nobody
-/// relies. A small repository has few of them, and a folder costs as much as a file to read.
+/// Of the packs only the directories are listed in which one lies that the index names: on others nobody
+/// relies. A small repository has few of them, and a directory costs as much as a file to read.
 ///
-/// Folders that are missing are made, so that this is known before the first object is to lie there.
+/// Directories that are missing are made, so that this is known before the first object is to lie there.
 struct RepositoryListing {
   var condemnedPacks: Set<Digest> = []
   /// Whether any condemned object was there.
@@ -18,7 +18,7 @@ struct RepositoryListing {
   /// Packs that a check recorded as damaged.
   var damagedPacks: Set<Digest> = []
   var snapshots: [Digest] = []
-  /// Folders that are not there.
+  /// Directories that are not there.
   private var missing: [ObjectPath] = []
 
   /// Begins to list for a writer, which notes in its lease each condemned object that it has seen:
@@ -43,28 +43,28 @@ struct RepositoryListing {
   }
 
   /// Lists the rest: those of the packs that the index names and that have the size it gives them,
-  /// and the snapshots. Makes the folders that are missing.
+  /// and the snapshots. Makes the directories that are missing.
   ///
   /// - Throws: `missing` where one was not empty.
   mutating func finish(
     _ storage: any Storage, indexed: [Digest: UInt64]
   ) throws(StoreError) {
-    let folders = Set(indexed.keys.map { RepositoryLayout.pack($0).folder })
+    let directories = Set(indexed.keys.map { RepositoryLayout.pack($0).directory })
     let present = Set(try names(RepositoryLayout.packs, storage))
-    for name in RepositoryLayout.packFolders {
-      let folder = RepositoryLayout.packs.appending(name)
+    for name in RepositoryLayout.packDirectories {
+      let directory = RepositoryLayout.packs.appending(name)
       if !present.contains(name) {
-        missing.append(folder)
-      } else if folders.contains(folder) {
-        packs.formUnion(try Self.packs(below: folder, storage).filter { indexed[$0] == $1 }.keys)
+        missing.append(directory)
+      } else if directories.contains(directory) {
+        packs.formUnion(try Self.packs(below: directory, storage).filter { indexed[$0] == $1 }.keys)
       }
     }
     snapshots = Self.snapshots(try names(RepositoryLayout.snapshots, storage))
     try makeMissing(
       storage,
-      FolderNeeds(
+      DirectoryNeeds(
         hasSnapshots: !snapshots.isEmpty, hasIndexes: !indexes.isEmpty,
-        hasPacksAlone: try hasPacksAlone(storage), packFolders: folders))
+        hasPacksAlone: try hasPacksAlone(storage), packDirectories: directories))
   }
 
   private func hasPacksAlone(_ storage: any Storage) throws(StoreError) -> Bool {
@@ -74,26 +74,26 @@ struct RepositoryListing {
   }
 
   private func makeMissing(
-    _ storage: any Storage, _ needs: FolderNeeds
+    _ storage: any Storage, _ needs: DirectoryNeeds
   ) throws(StoreError) {
-    for folder in missing { try needs.requireEmpty(folder) }
-    if missing.contains(where: { $0.folder == .root }) {
-      try storage.makeMissing(RepositoryLayout.folders, in: .root)
+    for directory in missing { try needs.requireEmpty(directory) }
+    if missing.contains(where: { $0.directory == .root }) {
+      try storage.makeMissing(RepositoryLayout.directories, in: .root)
     }
-    if missing.contains(where: { $0.folder == RepositoryLayout.packs }) {
-      try storage.makeMissing(RepositoryLayout.packFolders, in: RepositoryLayout.packs)
+    if missing.contains(where: { $0.directory == RepositoryLayout.packs }) {
+      try storage.makeMissing(RepositoryLayout.packDirectories, in: RepositoryLayout.packs)
     }
   }
 
   private mutating func names(
-    _ folder: ObjectPath, _ storage: any Storage
+    _ directory: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [ByteString] {
-    if let names = try storage.listIfPresent(folder) { return names }
-    missing.append(folder)
+    if let names = try storage.listIfPresent(directory) { return names }
+    missing.append(directory)
     return []
   }
 
-  /// All packs with their stored sizes, in one listing. A folder of packs that is missing is an
+  /// All packs with their stored sizes, in one listing. A directory of packs that is missing is an
   /// empty one.
   static func packSizes(_ storage: any Storage) throws(StoreError) -> [Digest: UInt64] {
     do throws(StoreError) {
@@ -109,12 +109,12 @@ struct RepositoryListing {
     Set(try packSizes(storage).keys)
   }
 
-  /// The packs in their folder, with their stored sizes.
+  /// The packs in their directory, with their stored sizes.
   private static func packs(
-    below folder: ObjectPath, _ storage: any Storage
+    below directory: ObjectPath, _ storage: any Storage
   ) throws(StoreError) -> [Digest: UInt64] {
     var sizes: [Digest: UInt64] = [:]
-    try storage.forEachObject(below: folder) { path, status in
+    try storage.forEachObject(below: directory) { path, status in
       guard let id = RepositoryLayout.id(path.name, suffix: ".tar.zst"),
         path == RepositoryLayout.pack(id)
       else { return }
@@ -123,7 +123,7 @@ struct RepositoryListing {
     return sizes
   }
 
-  /// All index objects; a folder of them that is missing is an empty one.
+  /// All index objects; a directory of them that is missing is an empty one.
   static func indexes(_ storage: any Storage) throws(StoreError) -> [Digest] {
     indexes(try storage.listIfPresent(RepositoryLayout.indexes) ?? [])
   }
@@ -132,7 +132,7 @@ struct RepositoryListing {
     names.compactMap { RepositoryLayout.id($0, suffix: ".index") }
   }
 
-  /// All snapshots; a folder of them that is missing is an empty one.
+  /// All snapshots; a directory of them that is missing is an empty one.
   static func snapshots(_ storage: any Storage) throws(StoreError) -> [Digest] {
     snapshots(try storage.listIfPresent(RepositoryLayout.snapshots) ?? [])
   }

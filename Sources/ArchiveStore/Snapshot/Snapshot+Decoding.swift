@@ -101,8 +101,8 @@ extension Snapshot {
     }
     users = try fields.elements("users") { field throws(StoreError) in try NameRecord(field) }
     groups = try fields.elements("groups") { field throws(StoreError) in try NameRecord(field) }
-    leftOut = try fields.elements("left_out") { field throws(StoreError) in
-      LeftOut(
+    excluded = try fields.elements("left_out") { field throws(StoreError) in
+      Exclusion(
         path: try field.path("path"), rule: try field.string("rule"),
         files: try field.count("files"), bytes: try field.count("bytes"),
         directory: try field.directoryIfPresent("directory"))

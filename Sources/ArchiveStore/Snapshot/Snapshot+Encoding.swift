@@ -51,7 +51,7 @@ extension Snapshot {
     members.add("classes", .array(classes) { $0.json }, unless: classes.isEmpty)
     members.add("users", .array(users) { $0.json }, unless: users.isEmpty)
     members.add("groups", .array(groups) { $0.json }, unless: groups.isEmpty)
-    members.add("left_out", .array(leftOut) { $0.json }, unless: leftOut.isEmpty)
+    members.add("left_out", .array(excluded) { $0.json }, unless: excluded.isEmpty)
     members.add("unreadable", .array(unreadable) { $0.json }, unless: unreadable.isEmpty)
     members.add("warnings", .array(warnings) { $0.json }, unless: warnings.isEmpty)
     members.add(
@@ -152,7 +152,7 @@ extension NameRecord {
   fileprivate var json: JSON { ["id": .integer(Int64(id)), "name": .string(name)] }
 }
 
-extension LeftOut {
+extension Exclusion {
   fileprivate var json: JSON {
     var members = [
       JSON.Member("rule", .string(rule)), JSON.Member("files", .count(files)),

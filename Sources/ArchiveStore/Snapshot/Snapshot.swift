@@ -35,7 +35,7 @@ public struct Snapshot: Hashable, Sendable {
   /// The names of owners and groups at the time.
   public var users: [NameRecord] = []
   public var groups: [NameRecord] = []
-  public var leftOut: [LeftOut] = []
+  public var excluded: [Exclusion] = []
   public var unreadable: [PathNote] = []
   public var warnings: [PathNote] = []
   /// Mount points that were not entered.

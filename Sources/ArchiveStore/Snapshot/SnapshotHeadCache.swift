@@ -15,21 +15,21 @@ public struct SnapshotHeadCache: Sendable {
     let status: ObjectStatus
   }
 
-  private let folder: ByteString
+  private let directory: ByteString
   private static let name: ByteString = "snapshot-heads"
   private static let magic = "sandboxctl-snapshot-heads 1"
   private static let limit = 1 << 30
 
-  /// Uses a folder for the heads of one repository; it is made, with those above it, where it is
+  /// Uses a directory for the heads of one repository; it is made, with those above it, where it is
   /// missing. It is not used where others can write to it.
-  public init(folder: ByteString) { self.folder = folder }
+  public init(directory: ByteString) { self.directory = directory }
 
-  private func open() -> Folder? {
-    guard let folder = try? Folder.make(path: folder, permissions: 0o700),
-      let status = try? folder.status(), status.user == Host.userID,
+  private func open() -> Directory? {
+    guard let directory = try? Directory.make(path: directory, permissions: 0o700),
+      let status = try? directory.status(), status.user == Host.userID,
       status.permissions & 0o022 == 0
     else { return nil }
-    return folder
+    return directory
   }
 }
 
@@ -41,7 +41,7 @@ public struct SnapshotHeadCache: Sendable {
 extension SnapshotHeadCache {
   /// Reads the heads; none if there is no whole file.
   func load() -> [SnapshotID: Record] {
-    guard let folder = open(), let file = try? folder.file(Self.name),
+    guard let directory = open(), let file = try? directory.file(Self.name),
       let status = try? file.status(), status.kind == .file, status.user == Host.userID,
       let bytes = try? file.readAll(limit: Self.limit)
     else { return [:] }
@@ -50,10 +50,10 @@ extension SnapshotHeadCache {
 
   /// Replaces the file. If that fails, the heads are read again next time.
   func save(_ records: some Collection<Record>) {
-    guard let folder = open() else { return }
+    guard let directory = open() else { return }
     let bytes = Self.encode(records)
     do throws(SystemError) {
-      let file = try AtomicFile(in: folder, permissions: 0o600)
+      let file = try AtomicFile(in: directory, permissions: 0o600)
       try file.write(bytes)
       try file.commit(as: Self.name, durably: false)
     } catch {}
@@ -122,7 +122,7 @@ extension SnapshotHeadCache {
     return Record(
       head: try SnapshotHead(id: id, line: Array(words[5])).with(apps: lists[list]),
       status: ObjectStatus(
-        isFolder: false, size: size,
+        isDirectory: false, size: size,
         modified: Timestamp(seconds: seconds, nanoseconds: nanoseconds)))
   }
 

@@ -29,7 +29,7 @@ public struct DeviceRecord: Hashable, Sendable {
   public var identity: String
   public var platform: String
   public var layout: String
-  /// Its root folder.
+  /// Its root directory.
   public var root: ByteString
   public var osVersion: String?
   public var containers: [ContainerRecord]
@@ -203,7 +203,7 @@ public struct NameRecord: Hashable, Sendable {
 }
 
 /// What a rule kept out of the snapshot.
-public struct LeftOut: Hashable, Sendable {
+public struct Exclusion: Hashable, Sendable {
   public var path: ByteString
   public var rule: String
   public var files: UInt64

@@ -1,16 +1,16 @@
 internal import Codecs
 internal import SystemIO
 
-/// A file in the lease folder that becomes an object by one rename.
+/// A file in the lease directory that becomes an object by one rename.
 ///
 /// Not for two threads at once. The temporary is named by its path from the storage's root, not by
-/// a handle on the lease folder, so that the rename fails when the lease was taken away. When the
+/// a handle on the lease directory, so that the rename fails when the lease was taken away. When the
 /// disk refuses to keep the file, the kernel may have dropped its pages and would call the next
 /// fsync a success; so the same descriptor is never synced again: the bytes are copied once into a
 /// new file, proved by their hash, and that one is synced.
 final class LocalObjectWriter: ObjectWriter {
   private let storage: LocalStorage
-  private let folder: ByteString
+  private let directory: ByteString
   private var name: ByteString
   private var file: Descriptor
   private var size: UInt64 = 0
@@ -18,10 +18,10 @@ final class LocalObjectWriter: ObjectWriter {
   /// Whether the object got its name, by whichever attempt.
   private var isNamed = false
 
-  init(storage: LocalStorage, folder path: ObjectPath) throws(SystemError) {
+  init(storage: LocalStorage, directory path: ObjectPath) throws(SystemError) {
     self.storage = storage
-    folder = path.components.reduce("") { $0.appending($1) }
-    name = folder.appending(storage.nextTemporary())
+    directory = path.components.reduce("") { $0.appending($1) }
+    name = directory.appending(storage.nextTemporary())
     file = try storage.root.create(name, permissions: 0o600)
   }
 
@@ -65,7 +65,7 @@ final class LocalObjectWriter: ObjectWriter {
   /// Content to the disk, name into place, name to the disk.
   private func settle(_ path: ObjectPath) throws(SystemError) {
     try file.sync()
-    let target = try storage.folder(path.folder)
+    let target = try storage.directory(path.directory)
     try storage.root.rename(name, to: path.name, in: target)
     (isPresent, isNamed) = (false, true)
     try target.sync()
@@ -73,7 +73,7 @@ final class LocalObjectWriter: ObjectWriter {
 
   /// Copies what was written into a new temporary, through no more than 1 MiB of memory.
   private func makeAgain(_ digest: Digest) throws(SystemError) {
-    let next = folder.appending(storage.nextTemporary())
+    let next = directory.appending(storage.nextTemporary())
     let copy = try storage.root.create(next, permissions: 0o600)
     discard()
     (name, isPresent) = (next, true)

@@ -1,18 +1,18 @@
 internal import Synchronization
 public import SystemIO
 
-/// A repository's objects as files below one folder, local or mounted.
+/// A repository's objects as files below one directory, local or mounted.
 ///
-/// Every call goes through folder handles and follows no link below the root. Folders are made with
+/// Every call goes through directory handles and follows no link below the root. Directories are made with
 /// mode 0700, files with 0600.
 public final class LocalStorage: Storage {
-  let root: Folder
+  let root: Directory
   private let unfinished = Atomic<Int>(0)
 
-  /// Opens the storage in an existing folder; a link to one is followed.
+  /// Opens the storage in an existing directory; a link to one is followed.
   public init(path: ByteString) throws(StoreError) {
     do {
-      root = try Folder.open(path: path)
+      root = try Directory.open(path: path)
     } catch {
       guard error.isMissing else { throw .system(error) }
       throw StoreError(
@@ -21,13 +21,13 @@ public final class LocalStorage: Storage {
     }
   }
 
-  private init(root: consuming Folder) { self.root = root }
+  private init(root: consuming Directory) { self.root = root }
 
-  /// Opens the storage in a folder that is made, with those above it, where it is missing. The
-  /// folder gets mode 0700 if it is made here, and where its file system lets it if it is empty.
+  /// Opens the storage in a directory that is made, with those above it, where it is missing. The
+  /// directory gets mode 0700 if it is made here, and where its file system lets it if it is empty.
   public static func create(path: ByteString) throws(StoreError) -> LocalStorage {
     do {
-      let root = try Folder.make(path: path, permissions: 0o700)
+      let root = try Directory.make(path: path, permissions: 0o700)
       if try root.isEmpty() { try? root.setPermissions(0o700) }
       return LocalStorage(root: root)
     } catch {
@@ -43,7 +43,7 @@ public final class LocalStorage: Storage {
   /// A file system renames.
   public var canRename: Bool { true }
 
-  /// What tells the root folder from every other, so that a backup can leave it out of itself.
+  /// What tells the root directory from every other, so that a backup can leave it out of itself.
   public func identity() throws(StoreError) -> FileIdentity {
     try StoreError.wrap { () throws(SystemError) in try root.status().identity }
   }
@@ -70,18 +70,18 @@ public final class LocalStorage: Storage {
     ByteString("unfinished-\(unfinished.add(1, ordering: .relaxed).newValue)")
   }
 
-  /// Opens a folder of the storage, component by component.
-  func folder(_ path: ObjectPath) throws(SystemError) -> Folder {
+  /// Opens a directory of the storage, component by component.
+  func directory(_ path: ObjectPath) throws(SystemError) -> Directory {
     guard let first = path.components.first else { return try root.duplicate() }
-    var folder = try root.folder(first)
-    for component in path.components.dropFirst() { folder = try folder.folder(component) }
-    return folder
+    var directory = try root.directory(first)
+    for component in path.components.dropFirst() { directory = try directory.directory(component) }
+    return directory
   }
 
-  /// Runs calls to the system on the folder that holds `path`.
+  /// Runs calls to the system on the directory that holds `path`.
   func within<Result: ~Copyable>(
-    _ path: ObjectPath, _ body: (borrowing Folder) throws(SystemError) -> Result
+    _ path: ObjectPath, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(StoreError) -> Result {
-    do { return try body(try folder(path.folder)) } catch { throw failure(error) }
+    do { return try body(try directory(path.directory)) } catch { throw failure(error) }
   }
 }

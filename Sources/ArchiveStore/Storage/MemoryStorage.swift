@@ -41,49 +41,49 @@ public final class MemoryStorage: Storage {
     return object.bytes
   }
 
-  /// Gives the names in a folder.
-  public func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString] {
-    guard let names = contents.withLock({ $0.folders[folder] }) else {
-      throw .missing(folder.description)
+  /// Gives the names in a directory.
+  public func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString] {
+    guard let names = contents.withLock({ $0.directories[directory] }) else {
+      throw .missing(directory.description)
     }
     return names.sorted()
   }
 
   /// Lists the objects as they are when it is called.
   public func forEachObject(
-    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError) {
-    guard let found = contents.withLock({ $0.objects(below: folder) }) else {
-      throw .missing(folder.description)
+    guard let found = contents.withLock({ $0.objects(below: directory) }) else {
+      throw .missing(directory.description)
     }
     for (path, object) in found { try body(path, object.status) }
   }
 
-  /// Tells what an object or a folder is.
+  /// Tells what an object or a directory is.
   public func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus? {
     contents.withLock { contents in
-      if contents.folders[path] != nil {
-        return ObjectStatus(isFolder: true, size: 0, modified: Timestamp(seconds: 0))
+      if contents.directories[path] != nil {
+        return ObjectStatus(isDirectory: true, size: 0, modified: Timestamp(seconds: 0))
       }
       return contents.objects[path]?.status
     }
   }
 
   /// Begins an object.
-  public func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter {
-    guard contents.withLock({ $0.folders[folder] != nil }) else {
-      throw .missing(folder.description)
+  public func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter {
+    guard contents.withLock({ $0.directories[directory] != nil }) else {
+      throw .missing(directory.description)
     }
-    return MemoryObjectWriter(storage: self, folder: folder)
+    return MemoryObjectWriter(storage: self, directory: directory)
   }
 
-  /// Makes folders.
-  public func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError) {
+  /// Makes directories.
+  public func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       for name in names {
-        let path = folder.appending(name)
+        let path = directory.appending(name)
         try contents.add(path)
-        contents.folders[path] = []
+        contents.directories[path] = []
       }
     }
   }
@@ -93,20 +93,20 @@ public final class MemoryStorage: Storage {
     try put(contents.withLock { $0.objects[path]?.bytes } ?? [], path)
   }
 
-  /// Moves an object, or a folder with all below it.
+  /// Moves an object, or a directory with all below it.
   public func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in try contents.move(path, to: target) }
   }
 
-  /// Removes an object or an empty folder.
+  /// Removes an object or an empty directory.
   public func remove(_ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
-      if contents.folders[path]?.isEmpty == false {
-        throw StoreError(.notEmpty, "remove", "\(path)", "the folder is not empty")
+      if contents.directories[path]?.isEmpty == false {
+        throw StoreError(.notEmpty, "remove", "\(path)", "the directory is not empty")
       }
       try contents.take(path)
       contents.objects[path] = nil
-      contents.folders[path] = nil
+      contents.directories[path] = nil
     }
   }
 
@@ -114,7 +114,7 @@ public final class MemoryStorage: Storage {
   fileprivate func put(_ bytes: [UInt8], _ path: ObjectPath) throws(StoreError) {
     try change { contents throws(StoreError) in
       contents.objects[path] = nil
-      _ = contents.folders[path.folder]?.remove(path.name)
+      _ = contents.directories[path.directory]?.remove(path.name)
       try contents.add(path)
       contents.objects[path] = MemoryContents.Object(bytes: bytes, modified: Host.now())
     }
@@ -127,57 +127,59 @@ public final class MemoryStorage: Storage {
   }
 }
 
-/// Objects and folders by their paths; each folder knows its names.
+/// Objects and directories by their paths; each directory knows its names.
 private struct MemoryContents {
   struct Object {
     let bytes: [UInt8]
     let modified: Timestamp
 
     var status: ObjectStatus {
-      ObjectStatus(isFolder: false, size: UInt64(bytes.count), modified: modified)
+      ObjectStatus(isDirectory: false, size: UInt64(bytes.count), modified: modified)
     }
   }
 
   var objects: [ObjectPath: Object] = [:]
-  var folders: [ObjectPath: Set<ByteString>] = [.root: []]
+  var directories: [ObjectPath: Set<ByteString>] = [.root: []]
 
-  /// The objects below a folder, at any depth; nil if there is no such folder.
-  func objects(below folder: ObjectPath) -> [(ObjectPath, Object)]? {
-    guard let names = folders[folder] else { return nil }
+  /// The objects below a directory, at any depth; nil if there is no such directory.
+  func objects(below directory: ObjectPath) -> [(ObjectPath, Object)]? {
+    guard let names = directories[directory] else { return nil }
     return names.flatMap { name -> [(ObjectPath, Object)] in
-      let path = folder.appending(name)
+      let path = directory.appending(name)
       return objects[path].map { [(path, $0)] } ?? objects(below: path) ?? []
     }
   }
 
-  /// Adds a name to its folder.
+  /// Adds a name to its directory.
   mutating func add(_ path: ObjectPath) throws(StoreError) {
-    guard let names = folders[path.folder] else { throw .missing(path.folder.description) }
+    guard let names = directories[path.directory] else {
+      throw .missing(path.directory.description)
+    }
     guard !names.contains(path.name) else {
       throw StoreError(.notEmpty, "make", "\(path)", "it exists already")
     }
-    folders[path.folder]?.insert(path.name)
+    directories[path.directory]?.insert(path.name)
   }
 
-  /// Takes a name out of its folder.
+  /// Takes a name out of its directory.
   mutating func take(_ path: ObjectPath) throws(StoreError) {
-    guard folders[path.folder]?.remove(path.name) != nil else {
+    guard directories[path.directory]?.remove(path.name) != nil else {
       throw .missing(path.description)
     }
   }
 
   mutating func move(_ path: ObjectPath, to target: ObjectPath) throws(StoreError) {
-    guard folders[target.folder] != nil else { throw .missing(target.folder.description) }
+    guard directories[target.directory] != nil else { throw .missing(target.directory.description) }
     try take(path)
-    _ = folders[target.folder]?.remove(target.name)
+    _ = directories[target.directory]?.remove(target.name)
     try add(target)
     moveContents(path, to: target)
   }
 
   private mutating func moveContents(_ path: ObjectPath, to target: ObjectPath) {
     objects[target] = objects.removeValue(forKey: path)
-    folders[target] = folders.removeValue(forKey: path)
-    for name in folders[target] ?? [] {
+    directories[target] = directories.removeValue(forKey: path)
+    for name in directories[target] ?? [] {
       moveContents(path.appending(name), to: target.appending(name))
     }
   }
@@ -186,19 +188,19 @@ private struct MemoryContents {
 /// An object that is being gathered.
 private final class MemoryObjectWriter: ObjectWriter {
   private let storage: MemoryStorage
-  private let folder: ObjectPath
+  private let directory: ObjectPath
   private var bytes: [UInt8] = []
 
-  init(storage: MemoryStorage, folder: ObjectPath) {
+  init(storage: MemoryStorage, directory: ObjectPath) {
     self.storage = storage
-    self.folder = folder
+    self.directory = directory
   }
 
   func append(_ bytes: [UInt8]) { self.bytes += bytes }
 
-  /// Fails when the folder it began in was taken away, as a rename out of it would.
+  /// Fails when the directory it began in was taken away, as a rename out of it would.
   func commit(as path: ObjectPath, digest: Digest, isReadSoon: Bool) throws(StoreError) {
-    guard try storage.status(folder) != nil else { throw .missing(folder.description) }
+    guard try storage.status(directory) != nil else { throw .missing(directory.description) }
     try storage.put(bytes, path)
   }
 

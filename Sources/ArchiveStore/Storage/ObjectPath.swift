@@ -27,8 +27,8 @@ public struct ObjectPath: Hashable, Sendable {
     return ObjectPath(unchecked: components + [ByteString(harmless.isEmpty ? [0x5f] : harmless)])
   }
 
-  /// The folder that holds it; the root's is the root.
-  public var folder: ObjectPath { ObjectPath(unchecked: Array(components.dropLast())) }
+  /// The directory that holds it; the root's is the root.
+  public var directory: ObjectPath { ObjectPath(unchecked: Array(components.dropLast())) }
 
   /// The last component; the root's is `.`.
   public var name: ByteString { components.last ?? "." }

@@ -3,7 +3,7 @@ public import SystemIO
 
 /// Where a repository's objects lie: small, so that wrappers can retry, throttle or fail on purpose.
 ///
-/// Objects are immutable: they are written as a temporary in a folder of the writer's (its lease)
+/// Objects are immutable: they are written as a temporary in a directory of the writer's (its lease)
 /// and appear under their own name whole and durable, or not at all. Names are listed in byte
 /// order. Errors say `missing` for what is not there, `system` for what the system refused.
 public protocol Storage: Sendable {
@@ -26,36 +26,36 @@ public protocol Storage: Sendable {
     _ path: ObjectPath, offset: UInt64, count: Int, into buffer: inout [UInt8]
   ) throws(StoreError)
 
-  /// Gives the names in a folder, sorted by bytes.
-  func list(_ folder: ObjectPath) throws(StoreError) -> [ByteString]
+  /// Gives the names in a directory, sorted by bytes.
+  func list(_ directory: ObjectPath) throws(StoreError) -> [ByteString]
 
-  /// Calls `body` with the path, size and time of each object below a folder, at any depth, in any
-  /// order. Folders, and what is neither a file nor a folder, are not told of, nor is what is removed
+  /// Calls `body` with the path, size and time of each object below a directory, at any depth, in any
+  /// order. Directories, and what is neither a file nor a directory, are not told of, nor is what is removed
   /// meanwhile. A store that lists in pages asks for one after the other; the sizes cost it no
   /// further request.
   ///
-  /// Errors: `missing` where the folder itself is not there; those of `body`.
+  /// Errors: `missing` where the directory itself is not there; those of `body`.
   func forEachObject(
-    below folder: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
+    below directory: ObjectPath, _ body: (ObjectPath, ObjectStatus) throws(StoreError) -> Void
   ) throws(StoreError)
 
-  /// Tells what an object or a folder is, nothing when there is none.
+  /// Tells what an object or a directory is, nothing when there is none.
   func status(_ path: ObjectPath) throws(StoreError) -> ObjectStatus?
 
   /// Begins an object as a temporary in `folder`.
-  func startObject(in folder: ObjectPath) throws(StoreError) -> any ObjectWriter
+  func startObject(in directory: ObjectPath) throws(StoreError) -> any ObjectWriter
 
-  /// Makes folders in a folder, durably; one that is there already is `notEmpty`.
-  func makeFolders(_ names: [ByteString], in folder: ObjectPath) throws(StoreError)
+  /// Makes directories in a directory, durably; one that is there already is `notEmpty`.
+  func makeDirectories(_ names: [ByteString], in directory: ObjectPath) throws(StoreError)
 
   /// Makes an empty object if it is missing and sets its time to the storage's own present. The
-  /// folder must exist.
+  /// directory must exist.
   func touch(_ path: ObjectPath) throws(StoreError)
 
-  /// Moves an object or a folder, durably; an object at `target` is replaced.
+  /// Moves an object or a directory, durably; an object at `target` is replaced.
   func rename(_ path: ObjectPath, to target: ObjectPath) throws(StoreError)
 
-  /// Removes an object or an empty folder.
+  /// Removes an object or an empty directory.
   func remove(_ path: ObjectPath) throws(StoreError)
 
   /// The space of the volume that the objects lie on; nothing where that cannot be told.
@@ -73,16 +73,16 @@ extension Storage {
 
 /// What a storage knows of an object without reading it.
 public struct ObjectStatus: Hashable, Sendable {
-  /// Whether it is a folder.
-  public let isFolder: Bool
-  /// Bytes; 0 for a folder.
+  /// Whether it is a directory.
+  public let isDirectory: Bool
+  /// Bytes; 0 for a directory.
   public let size: UInt64
   /// When it was last written, by the storage's clock.
   public let modified: Timestamp
 
   /// Makes a status.
-  public init(isFolder: Bool, size: UInt64, modified: Timestamp) {
-    self.isFolder = isFolder
+  public init(isDirectory: Bool, size: UInt64, modified: Timestamp) {
+    self.isDirectory = isDirectory
     self.size = size
     self.modified = modified
   }
@@ -110,9 +110,9 @@ extension Storage {
 
   /// Saves a whole object, durably, by way of a temporary in `folder`.
   public func save(
-    _ bytes: [UInt8], as path: ObjectPath, by folder: ObjectPath
+    _ bytes: [UInt8], as path: ObjectPath, by directory: ObjectPath
   ) throws(StoreError) {
-    let writer = try startObject(in: folder)
+    let writer = try startObject(in: directory)
     do {
       try writer.append(bytes)
       try writer.commit(as: path, digest: Blake2b.hash(bytes), isReadSoon: true)

@@ -2,7 +2,7 @@ public import SystemIO
 
 /// What a name and a path in a snapshot may be, for who writes them and for who reads them.
 public enum PathRules {
-  /// Says why a name cannot stand in a folder; nothing when it can.
+  /// Says why a name cannot stand in a directory; nothing when it can.
   public static func fault(inName name: ByteString) -> String? {
     name.withSpan { fault(inName: $0) }
   }
@@ -22,7 +22,7 @@ public enum PathRules {
     if name.contains(slash) { return "a name with a slash" }
     if name.count > 255 { return "a name of \(name.count) bytes" }
     if name.count > 2 || name[0] != dot || name[name.count - 1] != dot { return nil }
-    return "the name \(name.count == 1 ? "." : ".."), which means another folder"
+    return "the name \(name.count == 1 ? "." : ".."), which means another directory"
   }
 
   private static func fault(inParts path: Span<UInt8>) -> String? {

@@ -1,13 +1,13 @@
 internal import Codecs
 internal import SystemIO
 
-/// What a tree blob holds: all entries of a folder, or the table of its pages.
+/// What a tree blob holds: all entries of a directory, or the table of its pages.
 enum TreeBlob: Hashable, Sendable {
   case page([TreeEntry])
   case table([TreePage])
 }
 
-/// A page in a folder's table.
+/// A page in a directory's table.
 struct TreePage: Hashable, Sendable {
   /// The name of its last entry.
   let last: ByteString

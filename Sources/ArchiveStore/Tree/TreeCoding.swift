@@ -1,9 +1,9 @@
 internal import Codecs
 internal import SystemIO
 
-/// Folders as tree blobs: pages of entries, and tables of pages (docs/repository-format.md, "Tree").
+/// Directories as tree blobs: pages of entries, and tables of pages (docs/repository-format.md, "Tree").
 ///
-/// One folder has one form only: entries sorted by name, defaults left out, pages cut by the names.
+/// One directory has one form only: entries sorted by name, defaults left out, pages cut by the names.
 /// What is in any other form is refused.
 enum TreeCoding {
   private enum Key {
@@ -50,29 +50,29 @@ enum TreeCoding {
     return encoder.finish()
   }
 
-  /// Where the pages of a folder end.
-  static func pages(of folder: EncodedFolder) -> [Range<Int>] {
+  /// Where the pages of a directory end.
+  static func pages(of directory: EncodedDirectory) -> [Range<Int>] {
     var pages: [Range<Int>] = []
     var start = 0
     var size = 0
-    for number in 0..<folder.count {
-      if number > start && size + folder.size(number) > pageBytes {
+    for number in 0..<directory.count {
+      if number > start && size + directory.size(number) > pageBytes {
         pages.append(start..<number)
         (start, size) = (number, 0)
       }
-      size += folder.size(number)
+      size += directory.size(number)
       let count = number + 1 - start
-      if count == maximumEntries || count >= minimumEntries && isBoundary(number, folder) {
+      if count == maximumEntries || count >= minimumEntries && isBoundary(number, directory) {
         pages.append(start..<(number + 1))
         (start, size) = (number + 1, 0)
       }
     }
-    if start < folder.count || pages.isEmpty { pages.append(start..<folder.count) }
+    if start < directory.count || pages.isEmpty { pages.append(start..<directory.count) }
     return pages
   }
 
-  private static func isBoundary(_ number: Int, _ folder: borrowing EncodedFolder) -> Bool {
-    folder.nameHash(number).leadingZeroBitCount >= boundaryBits
+  private static func isBoundary(_ number: Int, _ directory: borrowing EncodedDirectory) -> Bool {
+    directory.nameHash(number).leadingZeroBitCount >= boundaryBits
   }
 }
 

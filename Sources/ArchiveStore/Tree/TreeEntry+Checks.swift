@@ -37,7 +37,7 @@ extension TreeEntry {
 
   private var linkFault: String? {
     guard let linkGroup else { return nil }
-    if case .directory = node { return "a folder with hard links" }
+    if case .directory = node { return "a directory with hard links" }
     return PathRules.fault(inPath: linkGroup).map { "a hard-link group with \($0)" }
   }
 

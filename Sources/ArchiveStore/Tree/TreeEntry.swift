@@ -1,7 +1,7 @@
 public import Codecs
 public import SystemIO
 
-/// One name in a folder, with all that a restore gives back.
+/// One name in a directory, with all that a restore gives back.
 public struct TreeEntry: Hashable, Sendable {
   /// The name: 1 to 255 bytes without slash and NUL, neither `.` nor `..`.
   public var name: ByteString

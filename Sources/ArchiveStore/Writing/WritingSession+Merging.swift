@@ -109,7 +109,7 @@ extension WritingSession {
   private func presence(
     of packs: Set<Digest>
   ) throws(StoreError) -> (Digest) throws(StoreError) -> Bool {
-    if packs.count < RepositoryLayout.packFolders.count {
+    if packs.count < RepositoryLayout.packDirectories.count {
       return { [storage] pack throws(StoreError) in
         try storage.status(RepositoryLayout.pack(pack)) != nil
       }

@@ -2,25 +2,25 @@ internal import Codecs
 internal import SystemIO
 
 extension WritingSession {
-  /// Stores a folder of ready entries, in any order, and gives its name. The same entries give the
+  /// Stores a directory of ready entries, in any order, and gives its name. The same entries give the
   /// same name on every host. For any thread.
   ///
   /// - Throws: `invalid` for two entries of one name, and for one that the format does not allow.
   public func storeTree(_ entries: [TreeEntry]) throws(StoreError) -> TreeReference {
-    try storeTree(EncodedFolder(entries))
+    try storeTree(EncodedDirectory(entries))
   }
 
-  /// Stores a folder of encoded entries and gives its name. For any thread.
-  public func storeTree(_ folder: EncodedFolder) throws(StoreError) -> TreeReference {
+  /// Stores a directory of encoded entries and gives its name. For any thread.
+  public func storeTree(_ directory: EncodedDirectory) throws(StoreError) -> TreeReference {
     try status.step { () throws(StoreError) in
       try lease.keepAlive()
-      let pages = TreeCoding.pages(of: folder)
+      let pages = TreeCoding.pages(of: directory)
       var table: [TreePage] = []
       for page in pages {
-        let bytes = TreeCoding.encodePage(page.lazy.map { folder.entry($0) })
+        let bytes = TreeCoding.encodePage(page.lazy.map { directory.entry($0) })
         let digest = try store(bytes, kind: .tree)
         if pages.count == 1 { return TreeReference(digest) }
-        table.append(TreePage(last: folder.name(page.upperBound - 1), digest: digest))
+        table.append(TreePage(last: directory.name(page.upperBound - 1), digest: digest))
       }
       return TreeReference(try store(TreeCoding.encodeTable(table), kind: .tree))
     }

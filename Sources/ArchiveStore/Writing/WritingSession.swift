@@ -25,7 +25,7 @@ public final class WritingSession: Sendable {
   let status: RunStatus
   let known: KnownBlobs
   let packs: RunPacks
-  let trees: TreeLane
+  let trees: TreePacker
   /// Of frames' buffers that are not in use so many bytes are kept for each worker.
   private static let keptBytes = 8 << 20
 
@@ -33,7 +33,7 @@ public final class WritingSession: Sendable {
   let queue: FrameQueue
   let buffers: BufferPool
   /// The ways of contents into packs.
-  let lanes: PackLanes
+  let lanes: PackerPool
 
   /// Why index objects that were due were not merged.
   let mergeFailure = Mutex<StoreError?>(nil)
@@ -43,7 +43,7 @@ public final class WritingSession: Sendable {
 
   init(
     _ repository: Repository, workers: Int, cache: IndexCache?,
-    packTarget: Int = PackWriter.target, hashes: (() -> PackHashes)? = PackLanes.usualHashes
+    packTarget: Int = PackWriter.target, hashes: (() -> PackHashes)? = PackerPool.usualHashes
   ) throws(StoreError) {
     let settings = repository.settings
     try settings.requireKnown(settings.features.write, for: "write", place: repository.place)
@@ -51,7 +51,7 @@ public final class WritingSession: Sendable {
     let workers = max(1, workers)
     lease = try Lease(storage)
     var started = try RepositoryListing(storage, lease: lease)
-    cache?.doubtNotes()
+    cache?.invalidateVerification()
     let objects = try IndexLoading.load(started.indexes, from: storage, cache: cache)
     try started.finish(storage, indexed: objects.packSizes)
     let listing = started
@@ -67,8 +67,8 @@ public final class WritingSession: Sendable {
     queue = FrameQueue(workers: workers)
     buffers = BufferPool(
       sizes: FrameBuilder.bufferSizes, capacity: Self.keptBytes * workers)
-    trees = try TreeLane(PackLane(packs, known, isReadSoon: true))
-    lanes = PackLanes(packs, known, workers: workers, target: packTarget, hashes: hashes)
+    trees = try TreePacker(DataPacker(packs, known, isReadSoon: true))
+    lanes = PackerPool(packs, known, workers: workers, target: packTarget, hashes: hashes)
   }
 
   deinit { abandon() }

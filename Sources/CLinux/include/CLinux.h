@@ -11,7 +11,7 @@
 // AT_NO_AUTOMOUNT, which the C library shows only to _GNU_SOURCE.
 #define CL_NO_AUTOMOUNT 0x800
 
-// O_TMPFILE, which the C library shows only to _GNU_SOURCE: opening a folder so makes a file in it
+// O_TMPFILE, which the C library shows only to _GNU_SOURCE: opening a directory so makes a file in it
 // without a name.
 static const int cl_unnamed = 020000000 | O_DIRECTORY;
 
@@ -66,7 +66,7 @@ long cl_stat_open(int fd, struct cl_status *out);
 long cl_stat(int folder, const char *name, int follow, struct cl_status *out);
 // The status of a child, a link's own, without its time of birth.
 long cl_look(int folder, const char *name, struct cl_status *out);
-// The same for a child that is no folder and was listed with this inode in a folder on this device:
+// The same for a child that is no directory and was listed with this inode in a directory on this device:
 // by fstatat(2), which is a twentieth faster than statx(2) but does not tell of mounts. What is
 // mounted over a file is another inode than the listed one, so there statx is asked too; then the
 // result is 1. In the header, so that the call is compiled into the loop that makes it.
@@ -114,7 +114,7 @@ long cl_chmod_at(int folder, const char *name, unsigned mode);
 long cl_chown_at(int folder, const char *name, unsigned uid, unsigned gid);
 long cl_set_mtime(int folder, const char *name, int64_t seconds, uint32_t ns);
 long cl_set_mtime_open(int fd, int64_t seconds, uint32_t ns);
-// Extended attributes of a folder's child, a link's own; without a name, of what is open itself.
+// Extended attributes of a directory's child, a link's own; without a name, of what is open itself.
 // By the calls that Linux has since 6.13, else by a path below /proc/self/fd.
 long cl_list_attributes(int fd, const char *name, void *into, size_t count);
 long cl_get_attribute(int fd, const char *name, const char *key, void *into, size_t count);
@@ -134,7 +134,7 @@ long cl_range_is_locked(int fd, int64_t start, int64_t length);
 // Makes the file share all blocks of another (FICLONE).
 long cl_clone(int to, int from);
 long cl_random(void *into, size_t count);
-// Whether names can be made and removed in an open folder.
+// Whether names can be made and removed in an open directory.
 long cl_can_change(int folder);
 
 // The room on a volume.

@@ -4,7 +4,7 @@ internal import SystemIO
 extension Package {
   /// Opens an archive.
   static func archive(
-    _ place: borrowing Folder, _ name: ByteString, _ limits: PackageLimits, _ fault: PackageFault
+    _ place: borrowing Directory, _ name: ByteString, _ limits: PackageLimits, _ fault: PackageFault
   ) throws(ModelError) -> Package {
     let file = try calling { () throws(SystemError) in try place.file(name) }
     return try archive(file, limits, fault)
@@ -15,7 +15,7 @@ extension Package {
     _ file: consuming Descriptor, _ limits: PackageLimits, _ fault: PackageFault
   ) throws(ModelError) -> Package {
     let zip = try ZipFile(file, limits: limits, fault: fault)
-    let place = try BundlePlace(in: zip, limits: limits)
+    let place = try BundleLocation(in: zip, limits: limits)
     let table = try table(of: zip, place, limits)
     var inspection = PackageInspection(
       of: PackageOrigin(path: fault.path, form: .archive), bundle: place.bundle)
@@ -35,7 +35,7 @@ extension Package {
 
   /// The table of the entries that belong to the bundle.
   private static func table(
-    of zip: ZipFile, _ place: BundlePlace, _ limits: PackageLimits
+    of zip: ZipFile, _ place: BundleLocation, _ limits: PackageLimits
   ) throws(ModelError) -> PackageTable {
     var table = PackageTable(bundle: place.bundle, limits: limits, fault: zip.fault)
     // Opened at the first link: few apps have any.
@@ -64,7 +64,7 @@ extension Package {
 }
 
 /// Where the bundle lies in an archive.
-struct BundlePlace {
+struct BundleLocation {
   /// The bundle's folder: `Example.app`.
   let bundle: ByteString
   /// What stands before it: `Payload` in an .ipa, else nothing.
@@ -87,7 +87,7 @@ struct BundlePlace {
     guard let found = bundles.first, let name = found.lastComponent else {
       throw zip.fault.damaged(
         "it holds no app: there is neither a Payload/X.app nor an X.app in it",
-        hint: "give an .ipa, or a zip of one .app folder")
+        hint: "give an .ipa, or a zip of one .app directory")
     }
     guard bundles.count == 1 else {
       let names = bundles.sorted().prefix(3).map { "'\($0)'" }.joined(separator: ", ")
@@ -108,7 +108,7 @@ struct BundlePlace {
     return PackageName.isBundle(first) ? first : nil
   }
 
-  /// The path from the folder that holds the bundle on; nil for what lies beside the bundle.
+  /// The path from the directory that holds the bundle on; nil for what lies beside the bundle.
   func path(of path: ByteString) -> ByteString? {
     let root = above.appending(bundle)
     guard path.isWithin(root) else { return nil }

@@ -1,9 +1,9 @@
-// Apps as they come: a `.app` folder, an `.ipa`, or a zip that holds a `.app`.
+// Apps as they come: a `.app` directory, an `.ipa`, or a zip that holds a `.app`.
 //
 // Opening looks, and writes nothing: names, links, sizes and the archive's own directory are checked,
 // the property lists and entitlements that say what app it is are read. What would not be safe to
 // unpack is refused then. `entries()` gives what is to be unpacked; each file is held against its
-// checksum, or against what stood in the folder when it was opened, while it is read.
+// checksum, or against what stood in the directory when it was opened, while it is read.
 //
 // Not checked: signatures, and that the bytes of files that were not read are whole. Not taken over:
 // owners, extended attributes, set-user-id bits, and what lies beside the bundle in an .ipa.
@@ -19,17 +19,17 @@ public struct Package: ~Copyable {
 
   /// Where its bytes are.
   enum Content {
-    case folder(BundleFolder)
+    case folder(BundleDirectory)
     case archive(ZipFile)
   }
 
-  /// A folder that stays open.
-  final class BundleFolder: Sendable {
-    let folder: Folder
+  /// A directory that stays open.
+  final class BundleDirectory: Sendable {
+    let directory: Directory
     let statuses: [FileStatus]
 
-    init(_ folder: consuming Folder, _ statuses: [FileStatus]) {
-      self.folder = folder
+    init(_ directory: consuming Directory, _ statuses: [FileStatus]) {
+      self.directory = directory
       self.statuses = statuses
     }
   }
@@ -43,15 +43,15 @@ public struct Package: ~Copyable {
   ) throws(ModelError) {
     let fault = PackageFault(path: path)
     let (parent, name) = try Self.find(path)
-    let place = try calling { () throws(SystemError) in try Folder.open(path: parent) }
+    let place = try calling { () throws(SystemError) in try Directory.open(path: parent) }
     switch try calling({ () throws(SystemError) in try place.status(name).kind }) {
     case .directory:
-      self = try Self.folder(place, name, limits, fault)
+      self = try Self.directory(place, name, limits, fault)
     case .file:
       self = try Self.archive(place, name, limits, fault)
     default:
       throw fault.damaged(
-        "it is neither a folder nor a file", hint: "give a .app folder or an .ipa")
+        "it is neither a directory nor a file", hint: "give a .app directory or an .ipa")
     }
   }
 
@@ -61,7 +61,7 @@ public struct Package: ~Copyable {
     case .folder(let bundle):
       PackageEntries(
         table.rows,
-        folder: try FolderReader(bundle.folder, bundle.statuses, fault: table.fault))
+        directory: try DirectoryReader(bundle.directory, bundle.statuses, fault: table.fault))
     case .archive(let zip):
       PackageEntries(table.rows, archive: try ArchiveReader(zip))
     }
@@ -73,7 +73,7 @@ public struct Package: ~Copyable {
     self.content = content
   }
 
-  /// The path of the folder that a package lies in, and its name there, with links followed.
+  /// The path of the directory that a package lies in, and its name there, with links followed.
   private static func find(
     _ path: ByteString
   ) throws(ModelError) -> (parent: ByteString, name: ByteString) {
@@ -81,7 +81,7 @@ public struct Package: ~Copyable {
     guard let name = real.lastComponent else {
       throw ModelError(
         .package, PackageFault.attempt, on: path, "it is the root of the file system",
-        hint: "give a .app folder or an .ipa")
+        hint: "give a .app directory or an .ipa")
     }
     let parent = PackageName.parent(of: real)
     return (parent.isEmpty ? "/" : parent, name)

@@ -5,7 +5,7 @@ internal import SystemIO
 public struct PackageEntries: EntrySource, ~Copyable {
   /// One of two classes, asked once a file.
   private enum Reader {
-    case folder(FolderReader)
+    case folder(DirectoryReader)
     case archive(ArchiveReader)
   }
 
@@ -14,9 +14,9 @@ public struct PackageEntries: EntrySource, ~Copyable {
   private var position = 0
   private var isInFile = false
 
-  init(_ rows: [PackageTable.Row], folder: FolderReader) {
+  init(_ rows: [PackageTable.Row], directory: DirectoryReader) {
     self.rows = rows
-    reader = .folder(folder)
+    reader = .folder(directory)
   }
 
   init(_ rows: [PackageTable.Row], archive: ArchiveReader) {

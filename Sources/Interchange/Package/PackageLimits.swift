@@ -1,10 +1,10 @@
 /// What a package may hold; more is refused before anything is unpacked.
 public struct PackageLimits: Hashable, Sendable {
-  /// Folders, files and links; the largest apps have about 100,000.
+  /// Directories, files and links; the largest apps have about 100,000.
   public var entries: Int
   /// Bytes of all paths together, which are held in memory.
   public var pathBytes: Int
-  /// Folders inside one another.
+  /// Directories inside one another.
   public var depth: Int
   /// How often an archive's own size its files may have, once they have more than `ratioFloor`
   /// bytes; apps pack to a half or a quarter.

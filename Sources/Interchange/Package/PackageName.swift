@@ -5,14 +5,14 @@ enum PackageName {
   /// Why a path cannot be unpacked safely; nil when it can.
   ///
   /// - Parameter foreign: whether it comes from an archive, where a backslash may be meant as a
-  ///   separator of folders.
+  ///   separator of directories.
   static func fault(of path: ByteString, depth: Int, foreign: Bool) -> String? {
     if path.isEmpty { return "the name is empty" }
     if path.isAbsolute { return "the name is absolute" }
     if path.hasNUL { return "the name holds a NUL byte" }
     if path.count > 4095 { return "the name has more than 4,095 bytes" }
     let parts = path.bytes.split(separator: slash, omittingEmptySubsequences: false)
-    if parts.count > depth { return "it lies more than \(depth) folders deep" }
+    if parts.count > depth { return "it lies more than \(depth) directories deep" }
     for part in parts {
       if part.isEmpty { return "the name has an empty component" }
       if part.elementsEqual(".".utf8) { return "the name has '.' as a component" }

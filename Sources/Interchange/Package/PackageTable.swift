@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// All entries of a package, checked, in the order in which they are unpacked.
 struct PackageTable {
-  /// An entry and where who reads the package finds it; nil for a folder that is only implied.
+  /// An entry and where who reads the package finds it; nil for a directory that is only implied.
   struct Row {
     let entry: PackageEntry
     let ticket: Int?
@@ -54,35 +54,35 @@ struct PackageTable {
     size.allocate(entry.kind)
   }
 
-  /// Checks what all entries are together, and puts each folder before what is in it.
+  /// Checks what all entries are together, and puts each directory before what is in it.
   ///
   /// - Throws: `unsafePackage` for what cannot be unpacked safely, `package` for a bundle that is no
-  ///   folder.
+  ///   directory.
   mutating func finish() throws(ModelError) {
     if let free = limits.availableBytes, size.bytes > free {
       throw fault.tooMuch(
         "its files have \(size.bytes) bytes, and the volume has \(free) bytes free")
     }
-    try putFoldersFirst()
+    try putDirectoriesFirst()
     guard let root = self[bundle], root.entry.kind == .folder else {
-      throw fault.damaged("its '\(bundle)' is no folder")
+      throw fault.damaged("its '\(bundle)' is no directory")
     }
     try checkLinks()
     try checkFolding()
   }
 
-  private mutating func putFoldersFirst() throws(ModelError) {
+  private mutating func putDirectoriesFirst() throws(ModelError) {
     let (given, known) = (rows, places)
     rows = []
     places = [:]
     rows.reserveCapacity(given.count)
     for row in given where places[row.entry.path] == nil {
-      for folder in try missing(above: row.entry, given, known) { take(folder) }
+      for directory in try missing(above: row.entry, given, known) { take(directory) }
       take(row)
     }
   }
 
-  /// The folders above an entry that are not in the table yet, the uppermost first.
+  /// The directories above an entry that are not in the table yet, the uppermost first.
   private mutating func missing(
     above entry: PackageEntry, _ given: [Row], _ known: [ByteString: Int]
   ) throws(ModelError) -> [Row] {

@@ -48,10 +48,10 @@ struct ZipCheck {
           + "files are read", hint: "unpack it, and give the .app")
     }
     if entry.kind == .special {
-      throw fault.unsafe("its '\(entry.path)' is neither a file nor a folder nor a link")
+      throw fault.unsafe("its '\(entry.path)' is neither a file nor a directory nor a link")
     }
     if entry.kind == .folder, entry.size > 0 {
-      throw fault.unsafe("its '\(entry.path)' is a folder that has \(entry.size) bytes")
+      throw fault.unsafe("its '\(entry.path)' is a directory that has \(entry.size) bytes")
     }
     if entry.kind == .link, entry.size > 4095 {
       throw fault.unsafe("its link '\(entry.path)' has a target of more than 4,095 bytes")

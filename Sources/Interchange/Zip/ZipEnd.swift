@@ -22,7 +22,7 @@ struct ZipEnd {
     guard let place = Self.find(in: bytes) else {
       throw fault.damaged(
         "it is no zip archive, or its end is missing",
-        hint: "give a .app folder or an .ipa; one that was cut off must be fetched again")
+        hint: "give a .app directory or an .ipa; one that was cut off must be fetched again")
     }
     let start = size - tail + UInt64(place)
     let small = Fields(bytes, at: place)

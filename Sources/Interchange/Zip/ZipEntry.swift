@@ -2,7 +2,7 @@ internal import SystemIO
 
 /// An entry of a zip archive, as its central directory has it (APPNOTE.TXT 4.3.12).
 struct ZipEntry {
-  /// The name's bytes as they are stored; a folder's ends with a slash.
+  /// The name's bytes as they are stored; a directory's ends with a slash.
   let name: ByteString
   let madeBy: UInt16
   let flags: UInt16
@@ -47,12 +47,12 @@ struct ZipEntry {
     }
   }
 
-  /// The permission bits: those of the mode, else what a new file or folder has.
+  /// The permission bits: those of the mode, else what a new file or directory has.
   var permissions: UInt16 {
     guard let mode, mode & 0o777 != 0 else { return kind == .folder ? 0o755 : 0o644 }
     return UInt16(mode & 0o777)
   }
 
-  /// The name without the slash that marks a folder.
+  /// The name without the slash that marks a directory.
   var path: ByteString { endsInSlash ? ByteString(name.bytes.dropLast()) : name }
 }

@@ -21,13 +21,13 @@ extension BackupOperation {
     snapshot.totals = totals(report)
     snapshot.classes = classRuns
     (snapshot.users, snapshot.groups) = nameTables()
-    snapshot.leftOut = NoteBound.keep(plan.leftOut)
-    snapshot.unreadable = NoteBound.keep(report.unreadable)
-    snapshot.warnings = NoteBound.keep(report.warnings)
+    snapshot.excluded = NoteLimit.keep(plan.excluded)
+    snapshot.unreadable = NoteLimit.keep(report.unreadable)
+    snapshot.warnings = NoteLimit.keep(report.warnings)
     snapshot.mounts = plan.scans.flatMap { scan in
       scan.mounts.map { scan.container.logicalPrefix.appending($0) }
     }
-    snapshot.databases = NoteBound.keep(report.databases)
+    snapshot.databases = NoteLimit.keep(report.databases)
     snapshot.durationMilliseconds = UInt64(report.seconds * 1000)
     return snapshot
   }
@@ -80,7 +80,7 @@ extension BackupOperation {
     var groups: Set<UInt32> = []
     for scan in plan.scans {
       var last: (user: UInt32, group: UInt32)?
-      for entry in scan.entries where entry.fate != .leftOut {
+      for entry in scan.entries where entry.fate != .excluded {
         let owners = (user: entry.status.user, group: entry.status.group)
         if let last, last == owners { continue }
         last = owners
@@ -131,7 +131,7 @@ extension ContainerScan {
   var classRuns: [ClassRun] {
     entries.indices.compactMap { index in
       let entry = entries[index]
-      guard entry.fate != .leftOut else { return nil }
+      guard entry.fate != .excluded else { return nil }
       let name = entry.verdicts.keep.dataClass
       if index > 0, entries[Int(entry.parent)].verdicts.keep.dataClass == name { return nil }
       return ClassRun(path: logicalPath(index), name: name.rawValue)

@@ -69,16 +69,16 @@ public struct BackupOperation {
   func prepare(
     _ session: WritingSession, _ state: SourceState, _ earlier: EarlierSnapshot, isFirst: Bool
   ) throws -> BackupRun {
-    let trees = plan.scans.enumerated().map { KeptTree($0, $1) }
+    let trees = plan.scans.enumerated().map { SelectedTree($0, $1) }
     var links = HardLinks(trees)
     var contents = StoredContents(session)
     if !request.verifiesBundles {
       contents.versions = BundleVersions(plan.device, earlier.stored)
     }
-    let known = trees.map { TreeComparison.make($0, among: trees, state, links, contents) }
+    let known = trees.map { ChangeDetector.make($0, among: trees, state, links, contents) }
     links.lead(trees, known)
     let space = SpaceCheck(trees, known, links) { tree, known, index in
-      guard let key = known.folders[tree.scan.entries[index].parent]?.key else { return 0 }
+      guard let key = known.directories[tree.scan.entries[index].parent]?.key else { return 0 }
       let file = key.file(tree.scan.name(index))
       return state.pieces(of: file, tree.scan.entries[index].status).bytes { digest in
         session.keepAlive()
@@ -91,7 +91,7 @@ public struct BackupOperation {
   }
 
   private func checkSpace(
-    _ check: SpaceCheck, _ trees: [KeptTree], _ state: SourceState, _ earlier: StoredSnapshot?
+    _ check: SpaceCheck, _ trees: [SelectedTree], _ state: SourceState, _ earlier: StoredSnapshot?
   ) throws {
     guard request.checksSpace, let space = try repository.storage.space() else { return }
     var growth: UInt64?
@@ -114,7 +114,7 @@ public struct BackupOperation {
     }
   }
 
-  /// Stores the folders above the containers; gives the snapshot's tree.
+  /// Stores the directories above the containers; gives the snapshot's tree.
   ///
   /// - Throws: `LifecycleError` when of all that is kept nothing could be read: a snapshot of nothing
   ///   would be taken for the last one.
@@ -197,16 +197,16 @@ public struct BackupOperation {
       }
       if let root = run.assembly.root(tree.number) {
         let clock = run.clock(of: tree.number)
-        let isSettled =
-          root.isWhole && ChangeRules.isSettled(status, readAt: clock.start, in: clock)
+        let isStable =
+          root.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)
         return RecordedContainer(
-          path: path, status: status, isSettled: isSettled,
-          encoded: try? root.entry.named(name).encoded(), folder: root.record)
+          path: path, status: status, isStable: isStable,
+          encoded: try? root.entry.named(name).encoded(), directory: root.record)
       }
       guard let known = run.known[tree.number].root?.entry else { return nil }
       return RecordedContainer(
-        path: path, status: status, isSettled: known.isSettled,
-        encoded: known.encoded.map { Array($0) }, folder: known.folder)
+        path: path, status: status, isStable: known.isStable,
+        encoded: known.encoded.map { Array($0) }, directory: known.directory)
     }
   }
 }

@@ -12,10 +12,10 @@ public struct BackupPlan: Sendable {
   public let scans: [ContainerScan]
   /// The policy that decided.
   public let policy: PolicyRecord
-  /// The same by app, group and folder, in the order of their logical paths.
+  /// The same by app, group and directory, in the order of their logical paths.
   public let summaries: [OwnerSummary]
-  /// What is left out, by rule: the topmost left-out folders, and single files by container.
-  public let leftOut: [LeftOut]
+  /// What is left out, by rule: the topmost left-out directories, and single files by container.
+  public let excluded: [Exclusion]
   /// Scans containers of the plan again, by their logical paths.
   var rescan: (@Sendable (Set<ByteString>) -> DeviceScan)?
 
@@ -24,13 +24,14 @@ public struct BackupPlan: Sendable {
     BackupPlan(
       device: scan.device, began: scan.began, scans: scan.containers,
       policy: PolicyRecord(name: scan.policy.name, digest: scan.policy.digest),
-      summaries: OwnerSummary.make(scan), leftOut: LeftOutSummary.make(scan), rescan: scan.rescan)
+      summaries: OwnerSummary.make(scan), excluded: ExclusionSummary.make(scan), rescan: scan.rescan
+    )
   }
 
-  /// Folders of the layout that could not be read, with whatever containers are in them. What cannot
+  /// Directories of the layout that could not be read, with whatever containers are in them. What cannot
   /// be read in a container is found by its scan; what is absolute lies outside the device, but for
   /// the settings of Flatpak apps.
-  private var unreadableFolders: [PathRemark] {
+  private var unreadableDirectories: [PathRemark] {
     device.findings.filter { finding in
       [.unreadable, .foreignLink].contains(finding.code)
         && (!finding.path.isAbsolute || finding.path.lastComponent == "overrides")
@@ -40,7 +41,7 @@ public struct BackupPlan: Sendable {
 
   /// What is kept and could not even be looked at.
   public var unreadable: [PathRemark] {
-    unreadableFolders
+    unreadableDirectories
       + scans.flatMap { scan in
         scan.unreadable.map {
           PathRemark(path: scan.container.logicalPrefix.appending($0.path), remark: $0.remark)
@@ -71,22 +72,24 @@ public struct BackupPlan: Sendable {
       }
   }
 
-  /// Refuses what could make no snapshot that is worth one: of nothing but the program's own folders, or
+  /// Refuses what could make no snapshot that is worth one: of nothing but the program's own directories, or
   /// of more data classes than it can note.
   public func requireSense() throws(LifecycleError) {
-    try ClassBound().require(classRuns, of: device.root)
+    try ClassLimit().require(classRuns, of: device.root)
     try requireSource()
   }
 
-  /// Refuses a source that is one of the program's own folders, which are left out of every backup.
+  /// Refuses a source that is one of the program's own directories, which are left out of every backup.
   func requireSource() throws(LifecycleError) {
-    guard let first = scans.first, scans.allSatisfy({ $0.ownFolders.contains(0) }) else { return }
+    guard let first = scans.first, scans.allSatisfy({ $0.ownDirectories.contains(0) }) else {
+      return
+    }
     throw LifecycleError(
       .failed,
       """
       cannot back up '\(first.container.absolutePath)': it is a repository of sandboxctl, or the \
-      program's own folder
-      """, hint: "name another folder or app; 'cp -a' copies a repository as it is")
+      program's own directory
+      """, hint: "name another directory or app; 'cp -a' copies a repository as it is")
   }
 
   /// Everything that is kept.
@@ -95,7 +98,7 @@ public struct BackupPlan: Sendable {
   /// Everything that is left out.
   public var left: EntryTotals {
     summaries.reduce(into: EntryTotals()) { sum, owner in
-      for total in owner.leftOut { sum.add(total.totals) }
+      for total in owner.excluded { sum.add(total.totals) }
     }
   }
 }
@@ -122,13 +125,13 @@ public struct EntryTotals: Sendable, Hashable, BitwiseCopyable {
   }
 }
 
-/// What is kept and what is left out of one app, group or folder.
+/// What is kept and what is left out of one app, group or directory.
 public struct OwnerSummary: Sendable {
   /// The logical path of the owner: `apps/com.example.app`, `groups/…`, `folders/…`.
   public let path: ByteString
   public internal(set) var kept = EntryTotals()
   /// By data class, the largest first.
-  public internal(set) var leftOut: [(dataClass: DataClass, totals: EntryTotals)] = []
+  public internal(set) var excluded: [(dataClass: DataClass, totals: EntryTotals)] = []
 
   static func make(_ scan: DeviceScan) -> [OwnerSummary] {
     var order: [ByteString] = []
@@ -140,7 +143,7 @@ public struct OwnerSummary: Sendable {
       var totals = kept[owner] ?? EntryTotals()
       var classes = left.removeValue(forKey: owner) ?? [:]
       for entry in container.entries where entry.status.kind == .file {
-        if entry.fate == .leftOut {
+        if entry.fate == .excluded {
           classes[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
         } else {
           totals.add(entry.status)
@@ -151,7 +154,7 @@ public struct OwnerSummary: Sendable {
     return order.map { owner in
       OwnerSummary(
         path: owner, kept: kept[owner] ?? EntryTotals(),
-        leftOut: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
+        excluded: (left[owner] ?? [:]).map { (dataClass: $0.key, totals: $0.value) }
           .sorted {
             ($1.totals.bytes, $0.dataClass.rawValue) < ($0.totals.bytes, $1.dataClass.rawValue)
           })
@@ -160,7 +163,7 @@ public struct OwnerSummary: Sendable {
 }
 
 extension Container {
-  /// The logical path of the app, group or folder that it belongs to.
+  /// The logical path of the app, group or directory that it belongs to.
   var ownerPath: ByteString {
     ByteString(
       logicalPrefix.components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))

@@ -67,7 +67,7 @@ public struct BackupReport: Sendable {
   }
 
   /// Counts what is in the snapshot: all that is kept of the scans but what was missed.
-  mutating func count(_ trees: [KeptTree], _ findings: BackupFindings) {
+  mutating func count(_ trees: [SelectedTree], _ findings: BackupFindings) {
     var totals: [DataClass: ClassTotal] = [:]
     var linked = LinkedBytes()
     for tree in trees where !tree.isEmpty { count(tree, findings, &totals, &linked) }
@@ -76,13 +76,13 @@ public struct BackupReport: Sendable {
   }
 
   private mutating func count(
-    _ tree: KeptTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal],
+    _ tree: SelectedTree, _ findings: BackupFindings, _ totals: inout [DataClass: ClassTotal],
     _ linked: inout LinkedBytes
   ) {
     var isMissing = MissingEntries(tree, findings.missing)
     var (last, total) = (DataClass.unknown, ClassTotal(name: "", files: 0, bytes: 0))
     for (index, entry) in tree.scan.entries.enumerated()
-    where entry.fate != .leftOut && !isMissing.check(index) {
+    where entry.fate != .excluded && !isMissing.check(index) {
       let dataClass = entry.verdicts.keep.dataClass
       if dataClass != last || total.name.isEmpty {
         if !total.name.isEmpty { totals[last] = total }

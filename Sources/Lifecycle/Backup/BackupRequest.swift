@@ -9,14 +9,14 @@ public struct BackupRequest: Sendable {
   /// Whether the plan is of a part of the device's containers, so that what is known of the others
   /// stays.
   public var isPart = false
-  /// Whether bundles are read that are in other folders than before, though they look the same.
+  /// Whether bundles are read that are in other directories than before, though they look the same.
   public var verifiesBundles = false
   public var tags: [String]
   /// The program and its version, as the snapshot names it.
   public var program: String
   /// How many threads read and store.
   public var workers: Int
-  /// The folder in which the host keeps what makes the next backup quick; nothing is kept without.
+  /// The directory in which the host keeps what makes the next backup quick; nothing is kept without.
   public var cache: ByteString?
   /// The host's copies of the repository's index, where the caller has begun to check them; else the
   /// operation opens those in `cache`.
@@ -50,7 +50,7 @@ public struct BackupRequest: Sendable {
   /// Where the work tells how far it is.
   public var counters: ProgressCounters
   /// For how many data classes the snapshot has room.
-  var classBound = ClassBound()
+  var classBound = ClassLimit()
 
   /// Makes a request.
   public init(

@@ -4,21 +4,21 @@ internal import SystemIO
 
 /// What the threads of a backup share.
 final class BackupRun: Sendable {
-  let trees: [KeptTree]
-  let known: [KnownTree]
+  let trees: [SelectedTree]
+  let known: [UnchangedEntries]
   let links: HardLinks
   let session: WritingSession
   let source: SourceState
   let request: BackupRequest
   let queue: WorkQueue
-  let assembly: TreeAssembly
+  let assembly: TreeSaver
   /// When the run began, for the files of each container.
   private let clocks: [RunClock]
   private let state: Mutex<State>
 
   private struct State {
     var findings = BackupFindings()
-    /// Folders that could not be entered.
+    /// Directories that could not be entered.
     var closed: Set<EntryID> = []
     /// What ended the work.
     var failure: (any Error)?
@@ -29,7 +29,8 @@ final class BackupRun: Sendable {
   }
 
   init(
-    _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks, _ session: WritingSession,
+    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks,
+    _ session: WritingSession,
     _ source: SourceState, _ request: BackupRequest, began: Timestamp
   ) {
     (self.trees, self.known, self.links) = (trees, known, links)
@@ -41,7 +42,7 @@ final class BackupRun: Sendable {
       return request.times.map { clock.reading([$0]) } ?? clock.reading(tree.scan)
     }
     queue = WorkQueue(trees, known, links)
-    assembly = TreeAssembly(trees, known, session, source, clocks)
+    assembly = TreeSaver(trees, known, session, source, clocks)
     state = Mutex(State(lastCheckpoint: Host.monotonicSeconds()))
   }
 
@@ -94,26 +95,26 @@ final class BackupRun: Sendable {
   /// Notes what is stored but not as it should be.
   func note(_ note: (inout BackupFindings) -> Void) { state.withLock { note(&$0.findings) } }
 
-  /// Leaves a folder out that cannot be entered, once.
-  func close(_ folder: EntryID, _ error: SystemError) throws {
-    guard state.withLock({ $0.closed.insert(folder).inserted }) else { return }
-    let scan = trees[Int(folder.container)].scan
+  /// Leaves a directory out that cannot be entered, once.
+  func close(_ directory: EntryID, _ error: SystemError) throws {
+    guard state.withLock({ $0.closed.insert(directory).inserted }) else { return }
+    let scan = trees[Int(directory.container)].scan
     // What the scan could not list it has named already.
-    if scan.entries[Int(folder.index)].isUnreadable {
-      state.withLock { _ = $0.findings.missing.insert(folder) }
+    if scan.entries[Int(directory.index)].isUnreadable {
+      state.withLock { _ = $0.findings.missing.insert(directory) }
     } else {
-      miss(folder, scan.logicalPath(Int(folder.index)), error)
+      miss(directory, scan.logicalPath(Int(directory.index)), error)
     }
-    try assembly.miss(folder)
+    try assembly.miss(directory)
   }
 
-  /// Whether a folder or one above it could not be entered.
-  func isClosed(_ folder: EntryID) -> Bool {
+  /// Whether a directory or one above it could not be entered.
+  func isClosed(_ directory: EntryID) -> Bool {
     state.withLock { state in
       if state.closed.isEmpty { return false }
-      let scan = trees[Int(folder.container)].scan
-      var at = Int(folder.index)
-      while !state.closed.contains(EntryID(Int(folder.container), at)) {
+      let scan = trees[Int(directory.container)].scan
+      var at = Int(directory.index)
+      while !state.closed.contains(EntryID(Int(directory.container), at)) {
         if at == 0 { return false }
         at = Int(scan.entries[at].parent)
       }
@@ -134,9 +135,9 @@ final class BackupRun: Sendable {
   /// Makes sure that of all that was begun nothing is lacking but what is named as missing. A mistake
   /// of the program must not make a snapshot that lacks something without a word.
   func requireWhole() throws {
-    for folder in assembly.begun where !isClosed(folder) {
+    for directory in assembly.begun where !isClosed(directory) {
       throw LifecycleError.uncertain(
-        trees[Int(folder.container)].scan.logicalPath(Int(folder.index)))
+        trees[Int(directory.container)].scan.logicalPath(Int(directory.index)))
     }
     for tree in trees where !tree.isEmpty {
       let isThere = assembly.root(tree.number) != nil || known[tree.number].root != nil

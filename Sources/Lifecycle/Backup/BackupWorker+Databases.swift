@@ -6,35 +6,35 @@ internal import SystemIO
 struct DatabaseFound: Error {}
 
 /// A database is busy and is tried once more at the end of the run.
-struct PutOff: Error {}
+struct Deferred: Error {}
 
 extension BackupWorker {
   /// Stores a database with its log and its journal as they were at one moment; gives the entry of
   /// its own file, and adds those of the others.
   ///
-  /// - Throws: `PutOff` when it is busy, unless `isLate`.
+  /// - Throws: `Deferred` when it is busy, unless `isLate`.
   mutating func capture(
-    _ index: Int, _ files: DatabaseFiles, in hand: UnitInHand
+    _ index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
   ) throws -> ReadEntry? {
-    let folder = hand.folder
-    let unit = DatabaseUnit(folder.scan.name(index))
+    let directory = hand.directory
+    let unit = DatabaseUnit(directory.scan.name(index))
     let capture: Captured?
     do {
-      capture = try inFolder(folder) { worker, opened in
-        try worker.isDatabase(unit, files, folder, opened)
-          ? worker.capture(unit, files, folder, opened, isLate: hand.unit.isLate) : nil
+      capture = try inDirectory(directory) { worker, opened in
+        try worker.isDatabase(unit, files, directory, opened)
+          ? worker.capture(unit, files, directory, opened, isLate: hand.unit.isLate) : nil
       }
     } catch let error as SystemError {
-      run.miss(folder.id(index), folder.path.appending(unit.name), error)
+      run.miss(directory.id(index), directory.path.appending(unit.name), error)
       try readPlainly(files.companions, in: hand)
       return nil
     }
     guard let capture else {
       // No database after all: what has a journal's name is a file like any other.
       try readPlainly(files.companions, in: hand)
-      return try read(index, in: folder, .plain)
+      return try read(index, in: directory, .plain)
     }
-    note(capture.result, of: unit, in: folder)
+    note(capture.result, of: unit, in: directory)
     try add(capture, to: index, files, in: hand)
     return capture.entries[unit.name]
   }
@@ -47,44 +47,45 @@ extension BackupWorker {
 
   /// Whether a file is a database: it has a log, or begins as one.
   private borrowing func isDatabase(
-    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ folder: FolderInHand,
-    _ opened: borrowing Folder
+    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ directory: DirectoryContext,
+    _ opened: borrowing Directory
   ) throws -> Bool {
     let log = unit.name(of: .log)
-    if files.companions.contains(where: { folder.scan.name(Int($0)) == log }) { return true }
+    if files.companions.contains(where: { directory.scan.name(Int($0)) == log }) { return true }
     return try DatabaseUnit.hasMagic(opened.fileUntouched(unit.name))
   }
 
   private borrowing func capture(
-    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ folder: FolderInHand,
-    _ opened: borrowing Folder, isLate: Bool
+    _ unit: DatabaseUnit, _ files: DatabaseFiles, _ directory: DirectoryContext,
+    _ opened: borrowing Directory, isLate: Bool
   ) throws -> Captured {
     var entries: [ByteString: ReadEntry] = [:]
-    let whenBusy = isLate ? WhenBusy.takeAsItStands(after: run.databaseDeadline) : .putOff
+    let whenBusy = isLate ? WhenBusy.takeAsItStands(after: run.databaseDeadline) : .deferred
     let result = try DatabaseCapture.capture(
       unit, in: opened, spool: run.request.openSpool(), whenBusy: whenBusy
     ) { reader in
-      guard !folder.isLeftOut(reader.name) else { return }
-      entries[reader.name] = try read(reader, files, folder)
+      guard !directory.isExcluded(reader.name) else { return }
+      entries[reader.name] = try read(reader, files, directory)
     }
-    guard let result else { throw PutOff() }
+    guard let result else { throw Deferred() }
     if result.method == .asItStood {
-      for name in entries.keys { entries[name]?.isSettled = false }
+      for name in entries.keys { entries[name]?.isStable = false }
     }
     return Captured(result: result, entries: entries)
   }
 
   /// Reads a file of a database, unless it is as an earlier run stored it.
   private borrowing func read(
-    _ reader: MemberReader, _ files: DatabaseFiles, _ folder: FolderInHand
+    _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
   ) throws -> ReadEntry {
     // A copy that was made under locks may have waited for the database's before it is stored.
     var time = run.now
     time.seconds -= Int64((Host.monotonicSeconds() - reader.opened).rounded(.up))
-    let path = folder.path.appending(reader.name)
+    let path = directory.path.appending(reader.name)
     run.request.counters.begin(path)
     run.request.counters.didOpen()
-    let content = try known(reader, files, folder) ?? store(reader, path, of: folder, at: time)
+    let content =
+      try known(reader, files, directory) ?? store(reader, path, of: directory, at: time)
     let metadata = try readMetadata(reader.attributes, path) { () throws(SystemError) in
       try reader.flags()
     }
@@ -94,29 +95,30 @@ extension BackupWorker {
       linkGroup: run.links.name(of: reader.status.identity))
     return ReadEntry(
       entry: entry, status: reader.status,
-      isSettled: metadata.isWhole
-        && ChangeRules.isSettled(reader.status, readAt: time, in: run.clock(of: folder.tree.number))
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(
+          reader.status, readAt: time, in: run.clock(of: directory.tree.number))
     )
   }
 
   /// The content that an earlier run stored, if the file is the same.
   private borrowing func known(
-    _ reader: MemberReader, _ files: DatabaseFiles, _ folder: FolderInHand
+    _ reader: MemberReader, _ files: DatabaseFiles, _ directory: DirectoryContext
   ) -> Content? {
-    guard let index = folder.child(reader.name), let known = files.known[Int32(index)],
+    guard let index = directory.child(reader.name), let known = files.known[Int32(index)],
       ChangeRules.isUnchanged(known, reader.status), case .file(let content)? = known.entry?.node
     else { return nil }
     return content
   }
 
   private borrowing func store(
-    _ reader: MemberReader, _ path: ByteString, of folder: FolderInHand, at time: Timestamp
+    _ reader: MemberReader, _ path: ByteString, of directory: DirectoryContext, at time: Timestamp
   ) throws -> Content {
     let file = LargeFile(
-      path: path, key: folder.facts.key.file(reader.name), status: reader.status,
+      path: path, key: directory.facts.key.file(reader.name), status: reader.status,
       hints: FileHints(reader.status, isDatabase: reader.member == .database),
-      isSettled: ChangeRules.isSettled(
-        reader.status, readAt: time, in: run.clock(of: folder.tree.number)))
+      isStable: ChangeRules.isStable(
+        reader.status, readAt: time, in: run.clock(of: directory.tree.number)))
     return try store(file) { content in
       try reader.takePieces(
         take: { range in
@@ -133,41 +135,41 @@ extension BackupWorker {
   /// Adds the entries of a database's log and journal; one that is gone since the scan is missing,
   /// one that came since is added.
   private borrowing func add(
-    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in hand: UnitInHand
+    _ capture: Captured, to index: Int, _ files: DatabaseFiles, in hand: WorkItemContext
   ) throws {
-    let folder = hand.folder
+    let directory = hand.directory
     var rest = capture.entries
-    rest[folder.scan.name(index)] = nil
+    rest[directory.scan.name(index)] = nil
     for companion in files.companions {
-      if let read = rest.removeValue(forKey: folder.scan.name(Int(companion))) {
+      if let read = rest.removeValue(forKey: directory.scan.name(Int(companion))) {
         try hand.add(Int(companion), read)
-        note(read.status.size, of: Int(companion), in: folder)
+        note(read.status.size, of: Int(companion), in: directory)
       } else {
         hand.results.miss(Int(companion))
-        run.note { $0.missing.insert(folder.id(Int(companion))) }
+        run.note { $0.missing.insert(directory.id(Int(companion))) }
       }
     }
     for (name, read) in rest {
       hand.results.add(
-        UnitResults.Extra(
+        ItemResults.Extra(
           name: name, encoded: try read.entry.encoded(), status: read.status,
-          isSettled: read.isSettled))
-      run.note { $0.addExtra(of: folder.id(index), size: read.status.size) }
+          isStable: read.isStable))
+      run.note { $0.addExtra(of: directory.id(index), size: read.status.size) }
     }
-    if let own = capture.entries[folder.scan.name(index)] {
-      note(own.status.size, of: index, in: folder)
+    if let own = capture.entries[directory.scan.name(index)] {
+      note(own.status.size, of: index, in: directory)
     }
   }
 
-  private borrowing func note(_ size: UInt64, of index: Int, in folder: FolderInHand) {
-    guard size != folder.scan.entries[index].status.size else { return }
-    run.note { $0.sizes[folder.id(index)] = size }
+  private borrowing func note(_ size: UInt64, of index: Int, in directory: DirectoryContext) {
+    guard size != directory.scan.entries[index].status.size else { return }
+    run.note { $0.sizes[directory.id(index)] = size }
   }
 
   private borrowing func note(
-    _ result: CaptureResult, of unit: DatabaseUnit, in folder: FolderInHand
+    _ result: CaptureResult, of unit: DatabaseUnit, in directory: DirectoryContext
   ) {
-    let path = folder.path.appending(unit.name)
+    let path = directory.path.appending(unit.name)
     run.note { findings in
       findings.note(DatabaseRecord(path: path, how: result.method.rawValue))
       guard result.method == .asItStood else { return }
@@ -177,9 +179,9 @@ extension BackupWorker {
   }
 
   /// Reads files that belong to no database after all.
-  private mutating func readPlainly(_ entries: [Int32], in hand: UnitInHand) throws {
+  private mutating func readPlainly(_ entries: [Int32], in hand: WorkItemContext) throws {
     for index in entries {
-      if let read = try read(Int(index), in: hand.folder, .plain) {
+      if let read = try read(Int(index), in: hand.directory, .plain) {
         try hand.add(Int(index), read)
       } else {
         hand.results.miss(Int(index))
@@ -188,20 +190,20 @@ extension BackupWorker {
   }
 }
 
-extension FolderInHand {
-  /// What of the folder is stored under a name.
+extension DirectoryContext {
+  /// What of the directory is stored under a name.
   func child(_ name: ByteString) -> Int? {
     name.withSpan { tree.child($0, of: Int(id.index)) }
   }
 
   /// Whether the scan found a name that is not stored.
-  func isLeftOut(_ name: ByteString) -> Bool {
+  func isExcluded(_ name: ByteString) -> Bool {
     child(name) == nil
       && scan.entries[Int(id.index)].children.contains { scan.name($0) == name }
   }
 }
 
 extension BackupRequest {
-  /// The folder in which copies of databases are made while these are locked.
-  func openSpool() throws(SystemError) -> Folder { try SpoolFolder.open(cache: cache) }
+  /// The directory in which copies of databases are made while these are locked.
+  func openSpool() throws(SystemError) -> Directory { try SpoolDirectory.open(cache: cache) }
 }

@@ -3,8 +3,8 @@ internal import SystemIO
 
 extension BackupWorker {
   /// Stores what is held where the next file would not have room beside it.
-  func makeRoom(for index: Int, in folder: FolderInHand) throws {
-    guard folder.mayHold(index), !held.hasRoom(for: folder.scan.entries[index].status.size)
+  func makeRoom(for index: Int, in directory: DirectoryContext) throws {
+    guard directory.mayHold(index), !held.hasRoom(for: directory.scan.entries[index].status.size)
     else { return }
     try storeHeld()
   }
@@ -45,11 +45,11 @@ enum ReadContent {
   var heldAt: Range<Int>? { if case .held(let place) = self { place } else { nil } }
 }
 
-extension FolderInHand {
+extension DirectoryContext {
   /// Whether a file's bytes may wait for others', by what the scan says: it is small, and no other
   /// name waits for it.
   func mayHold(_ index: Int) -> Bool {
     let status = scan.entries[index].status
-    return status.kind == .file && status.links == 1 && HeldFiles.sizes ~= status.size
+    return status.kind == .file && status.links == 1 && SmallFileBatch.sizes ~= status.size
   }
 }

@@ -5,33 +5,33 @@ internal import SystemIO
 /// A large file that is being read, and what tells its notes from others.
 struct LargeFile {
   let path: ByteString
-  let key: FolderKey
+  let key: DirectoryKey
   let status: FileStatus
   let hints: FileHints
   /// Whether it has stood still long enough that what is read of it holds for the next run.
-  let isSettled: Bool
+  let isStable: Bool
 
   /// Smaller files are read again from their beginning: seconds, where a run is interrupted.
   static let least: UInt64 = 16 << 20
 
   /// Whether what is read of it is noted.
-  var isNoted: Bool { isSettled && status.size >= Self.least }
+  var isNoted: Bool { isStable && status.size >= Self.least }
 }
 
 extension BackupWorker {
   /// Stores a file that is not in memory as a whole, with its holes.
   borrowing func readLarge(
-    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ status: FileStatus, _ mode: ReadMode
   ) throws -> Content {
     let start = try file.read(count: DatabaseHead.bytes.count, at: 0)
     try mode.check(start.span)
     let hints = FileHints(status, isDatabase: DatabaseHead.begins(start.span))
     let large = LargeFile(
-      path: path, key: folder.facts.key.file(path.lastComponent ?? path), status: status,
+      path: path, key: directory.facts.key.file(path.lastComponent ?? path), status: status,
       hints: hints,
-      isSettled: ChangeRules.isSettled(
-        status, readAt: run.now, in: run.clock(of: folder.tree.number)))
+      isStable: ChangeRules.isStable(
+        status, readAt: run.now, in: run.clock(of: directory.tree.number)))
     let extents =
       status.allocated < status.size
       ? try file.extents(size: status.size)
@@ -78,7 +78,7 @@ extension BackupWorker {
   }
 
   private borrowing func store(
-    _ file: LargeFile, _ known: NotedPieces?, _ body: (inout ResumedContent) throws -> Void,
+    _ file: LargeFile, _ known: ResumableChunks?, _ body: (inout ResumedContent) throws -> Void,
     _ note: @escaping (ReadPiece) -> Void
   ) throws -> Content {
     try writer.storeFile(logicalPath: file.path, hints: file.hints) { content in

@@ -40,7 +40,7 @@ enum ReadMode {
   case plain
   /// They are stored, unless they are a database's.
   case wary
-  /// They are held if they are few (`HeldFiles`), else stored, unless they are a database's.
+  /// They are held if they are few (`SmallFileBatch`), else stored, unless they are a database's.
   case holding
 
   /// Looks at the bytes that a file begins with.
@@ -62,15 +62,15 @@ extension BackupWorker {
   /// How often a file that changes while it is read is read before it is stored as it was read.
   private static let readings = 3
 
-  /// Reads what a folder holds under a name.
+  /// Reads what a directory holds under a name.
   borrowing func readEntry(
-    _ index: Int, _ path: ByteString, of folder: FolderInHand, _ opened: borrowing Folder,
+    _ index: Int, _ path: ByteString, of directory: DirectoryContext, _ opened: borrowing Directory,
     _ mode: ReadMode
   ) throws -> ReadEntry {
-    let status = folder.scan.entries[index].status
-    let name = folder.scan.name(index)
+    let status = directory.scan.entries[index].status
+    let name = directory.scan.name(index)
     if status.kind == .file {
-      return try readFile(index, name, path, of: folder, opened, mode)
+      return try readFile(index, name, path, of: directory, opened, mode)
     }
     let node = try node(of: name, status, opened)
     let metadata = try readMetadata(opened.attributes(of: name), path) { nil }
@@ -79,40 +79,40 @@ extension BackupWorker {
         name: name, node: node, status: status, attributes: metadata.attributes,
         linkGroup: run.links.name(of: status.identity)),
       status: status,
-      isSettled: metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock(of: folder.tree.number)))
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 
   /// The entry of a file with the content that is stored. The attributes and flags of a file of a
   /// bundle under a new UUID are read, as nothing that was compared tells of them; those of a hard link
   /// are covered by its time of change.
   mutating func readStored(
-    _ stored: TreeEntry, _ index: Int, in folder: FolderInHand
+    _ stored: TreeEntry, _ index: Int, in directory: DirectoryContext
   ) throws -> ReadEntry? {
-    let status = folder.scan.entries[index].status
+    let status = directory.scan.entries[index].status
     var metadata = StoredMetadata(attributes: stored.attributes, flags: stored.flags)
     if status.links == 1 {
-      guard let read = try readMetadata(ofFile: index, in: folder) else { return nil }
+      guard let read = try readMetadata(ofFile: index, in: directory) else { return nil }
       metadata = read
     }
     var entry = stored
     (entry.attributes, entry.flags) = (metadata.attributes, metadata.flags)
-    let clock = run.clock(of: folder.tree.number)
-    let isSettled =
-      metadata.isWhole && ChangeRules.isSettled(status, readAt: clock.start, in: clock)
-    return ReadEntry(entry: entry, status: status, isSettled: isSettled)
+    let clock = run.clock(of: directory.tree.number)
+    let isStable =
+      metadata.isWhole && ChangeRules.isStable(status, readAt: clock.start, in: clock)
+    return ReadEntry(entry: entry, status: status, isStable: isStable)
   }
 
   /// Reads a file's attributes and flags; nil, and a remark, when that is not possible.
   private mutating func readMetadata(
-    ofFile index: Int, in folder: FolderInHand
+    ofFile index: Int, in directory: DirectoryContext
   ) throws -> StoredMetadata? {
-    let name = folder.scan.name(index)
-    let path = folder.path.appending(name)
+    let name = directory.scan.name(index)
+    let path = directory.path.appending(name)
     do {
-      return try inFolder(folder) { worker, opened in
+      return try inDirectory(directory) { worker, opened in
         let file = try opened.fileUntouched(name)
-        guard try file.status().identity == folder.scan.entries[index].status.identity else {
+        guard try file.status().identity == directory.scan.entries[index].status.identity else {
           throw SystemError.replaced(path)
         }
         return try worker.readMetadata(file.attributes, path) { () throws(SystemError) in
@@ -120,16 +120,16 @@ extension BackupWorker {
         }
       }
     } catch let error as SystemError {
-      run.miss(folder.id(index), path, error)
+      run.miss(directory.id(index), path, error)
       return nil
     }
   }
 
   private borrowing func node(
-    of name: ByteString, _ status: FileStatus, _ folder: borrowing Folder
+    of name: ByteString, _ status: FileStatus, _ directory: borrowing Directory
   ) throws(SystemError) -> Node {
     switch status.kind {
-    case .symlink: .symlink(target: try folder.target(of: name))
+    case .symlink: .symlink(target: try directory.target(of: name))
     case .fifo: .fifo
     case .socket: .socket
     case .characterDevice: .characterDevice(DeviceNumber(linux: status.specialDevice))
@@ -141,28 +141,28 @@ extension BackupWorker {
   // MARK: - Files
 
   private borrowing func readFile(
-    _ index: Int, _ name: ByteString, _ path: ByteString, of folder: FolderInHand,
-    _ opened: borrowing Folder, _ mode: ReadMode
+    _ index: Int, _ name: ByteString, _ path: ByteString, of directory: DirectoryContext,
+    _ opened: borrowing Directory, _ mode: ReadMode
   ) throws -> ReadEntry {
     run.request.counters.begin(path)
     let time = run.now
     let file = try opened.fileUntouched(name)
     run.request.counters.didOpen()
-    let clock = run.clock(of: folder.tree.number)
-    let scanned = folder.scan.entries[index].status
+    let clock = run.clock(of: directory.tree.number)
+    let scanned = directory.scan.entries[index].status
     // Asked only where the answer matters: of a young file that nobody writes to just now.
     let hadNoWriter =
-      !ChangeRules.isSettled(scanned, readAt: time, in: clock)
-      && ChangeRules.isSettled(scanned, readAt: time, in: clock, hadNoWriter: true)
+      !ChangeRules.isStable(scanned, readAt: time, in: clock)
+      && ChangeRules.isStable(scanned, readAt: time, in: clock, hadNoWriter: true)
       && file.hasNoWriter
-    let (content, status, stoodStill) = try readUntilStill(file, path, of: folder, mode)
+    let (content, status, stoodStill) = try readUntilStill(file, path, of: directory, mode)
     if !stoodStill {
       run.note {
         $0.warn(path, "it changed each time it was read, and is stored as it was read last")
       }
     }
-    if status.size != folder.scan.entries[index].status.size {
-      run.note { $0.sizes[folder.id(index)] = content.size }
+    if status.size != directory.scan.entries[index].status.size {
+      run.note { $0.sizes[directory.id(index)] = content.size }
     }
     let metadata = try readMetadata(file.attributes, path) { () throws(SystemError) in
       try file.flags()
@@ -174,35 +174,35 @@ extension BackupWorker {
     run.request.counters.didHandle(files: 1)
     return ReadEntry(
       entry: entry, status: status,
-      isSettled: stoodStill && metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
+      isStable: stoodStill && metadata.isWhole
+        && ChangeRules.isStable(status, readAt: time, in: clock, hadNoWriter: hadNoWriter),
       heldAt: content.heldAt)
   }
 
   /// Stores or holds a file's content; reads it again when it changed meanwhile.
   private borrowing func readUntilStill(
-    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ mode: ReadMode
   ) throws -> (content: ReadContent, status: FileStatus, stoodStill: Bool) {
     var before = try file.status()
     guard before.kind == .file else { throw SystemError.replaced(path) }
     for _ in 1..<Self.readings {
-      let content = try read(file, path, of: folder, before, mode)
+      let content = try read(file, path, of: directory, before, mode)
       let after = try file.status()
       if before.isSameContent(as: after) { return (content, after, true) }
       before = after
     }
-    let content = try read(file, path, of: folder, before, mode)
+    let content = try read(file, path, of: directory, before, mode)
     let after = try file.status()
     return (content, after, before.isSameContent(as: after))
   }
 
   private borrowing func read(
-    _ file: borrowing Descriptor, _ path: ByteString, of folder: FolderInHand,
+    _ file: borrowing Descriptor, _ path: ByteString, of directory: DirectoryContext,
     _ status: FileStatus, _ mode: ReadMode
   ) throws -> ReadContent {
     let mayHaveHoles = status.allocated < status.size
-    if !mayHaveHoles, mode == .holding, HeldFiles.sizes ~= status.size {
+    if !mayHaveHoles, mode == .holding, SmallFileBatch.sizes ~= status.size {
       let place = try held.read(Int(status.size), of: file)
       run.request.counters.didHandle(bytes: UInt64(place.count))
       return .held(place)
@@ -210,7 +210,7 @@ extension BackupWorker {
     if !mayHaveHoles, status.size <= ContentWriter.wholeFile {
       return .stored(try readWhole(file, path, FileHints(status), mode))
     }
-    return .stored(try readLarge(file, path, of: folder, status, mode))
+    return .stored(try readLarge(file, path, of: directory, status, mode))
   }
 
   private borrowing func readWhole(

@@ -12,9 +12,9 @@ struct DatabaseNames: Sendable {
   init() {}
 
   /// Looks at all names of what is stored.
-  init(_ tree: borrowing KeptTree) {
+  init(_ tree: borrowing SelectedTree) {
     for (index, entry) in tree.scan.entries.enumerated()
-    where entry.status.kind == .file && entry.fate != .leftOut && index > 0 {
+    where entry.status.kind == .file && entry.fate != .excluded && index > 0 {
       guard let database = Self.database(of: index, in: tree) else { continue }
       companions[Int32(database), default: []].append(Int32(index))
       members.formUnion([Int32(database), Int32(index)])
@@ -23,7 +23,7 @@ struct DatabaseNames: Sendable {
 
   /// The file that a log or a journal lies beside. What is a log itself has none: each file is of
   /// one database at most.
-  private static func database(of index: Int, in tree: borrowing KeptTree) -> Int? {
+  private static func database(of index: Int, in tree: borrowing SelectedTree) -> Int? {
     let parent = Int(tree.scan.entries[index].parent)
     let found = tree.scan.withName(index) { name -> Int? in
       guard let suffix = suffixes.first(where: { name.ends(with: $0.span) }) else { return nil }

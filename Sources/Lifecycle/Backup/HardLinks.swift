@@ -16,10 +16,10 @@ struct HardLinks: Sendable {
   }
 
   /// Finds the groups among the entries that are stored.
-  init(_ trees: [KeptTree]) {
+  init(_ trees: [SelectedTree]) {
     for tree in trees {
       for (index, entry) in tree.scan.entries.enumerated()
-      where entry.fate != .leftOut && entry.status.kind != .directory && entry.status.links > 1 {
+      where entry.fate != .excluded && entry.status.kind != .directory && entry.status.links > 1 {
         note(entry.status.identity, tree.id(index), tree.scan.logicalPath(index))
       }
     }
@@ -38,7 +38,7 @@ struct HardLinks: Sendable {
 
   /// Chooses in each group who is read, among those that must be. A database, its log and its journal
   /// are read by each of their names: which of them are one unit is a matter of names.
-  mutating func lead(_ trees: [KeptTree], _ known: [KnownTree]) {
+  mutating func lead(_ trees: [SelectedTree], _ known: [UnchangedEntries]) {
     for group in groups.values {
       let read = group.members.filter { id in
         let (container, index) = (Int(id.container), Int(id.index))

@@ -35,7 +35,7 @@ struct LinkedBytes {
 }
 
 extension ByteString {
-  /// Whether a walk of the tree comes here first: a folder's own come before what is beside it, and
+  /// Whether a walk of the tree comes here first: a directory's own come before what is beside it, and
   /// `a/b` before `a.b`.
   fileprivate func isBeforeInTree(_ other: ByteString) -> Bool {
     bytes.lexicographicallyPrecedes(other.bytes) { left, right in

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// The folders of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`, …
+/// The directories of a snapshot above its containers: `apps`, `apps/<id>`, `apps/<id>/extensions`, …
 ///
 /// They exist on no device, so their metadata is the same in every snapshot: mode 0755, owner 0,
 /// the time 0.
@@ -18,29 +18,29 @@ struct LogicalTree {
     Self.place(entry, path.components[...], in: &root)
   }
 
-  /// Stores the folders; gives the tree of the snapshot's root.
+  /// Stores the directories; gives the tree of the snapshot's root.
   func store(_ session: WritingSession) throws -> TreeReference {
     try Self.store(root, session)
   }
 
   private static func place(
-    _ entry: TreeEntry, _ path: ArraySlice<ByteString>, in folder: inout [ByteString: Node]
+    _ entry: TreeEntry, _ path: ArraySlice<ByteString>, in directory: inout [ByteString: Node]
   ) {
     guard let name = path.first else { return }
     if path.count == 1 {
-      folder[name] = .container(entry.named(name))
+      directory[name] = .container(entry.named(name))
       return
     }
     var inner: [ByteString: Node] = [:]
-    if case .folder(let existing) = folder[name] { inner = existing }
+    if case .folder(let existing) = directory[name] { inner = existing }
     place(entry, path.dropFirst(), in: &inner)
-    folder[name] = .folder(inner)
+    directory[name] = .folder(inner)
   }
 
   private static func store(
-    _ folder: [ByteString: Node], _ session: WritingSession
+    _ directory: [ByteString: Node], _ session: WritingSession
   ) throws -> TreeReference {
-    let entries = try folder.map { name, node in
+    let entries = try directory.map { name, node in
       switch node {
       case .container(let entry): return entry
       case .folder(let inner):

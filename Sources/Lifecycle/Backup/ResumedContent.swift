@@ -8,14 +8,14 @@ internal import SystemIO
 /// not noted; so what notes say costs or saves time, whatever they say.
 struct ResumedContent {
   private let content: FileWriter
-  private var pieces: NotedPieces?
+  private var pieces: ResumableChunks?
   private let counters: ProgressCounters
   /// The place behind what was offered last.
   private var offered: UInt64 = 0
   /// The place behind what the content has: beyond `offered`, where a piece ends there.
   private var reached: UInt64 = 0
 
-  init(_ content: FileWriter, _ pieces: NotedPieces?, _ counters: ProgressCounters) {
+  init(_ content: FileWriter, _ pieces: ResumableChunks?, _ counters: ProgressCounters) {
     (self.content, self.pieces, self.counters) = (content, pieces, counters)
   }
 

@@ -10,14 +10,14 @@ struct RevisionCopy {
   private let original: ContainerScan
   /// Since when the app can have changed the copy.
   private let start: Timestamp
-  /// The folder of the original for each folder of the copy.
-  private var folders: [Int: Int] = [0: 0]
+  /// The directory of the original for each directory of the copy.
+  private var directories: [Int: Int] = [0: 0]
   /// What these hold.
   private var children: [Int: [ByteString: Int]] = [:]
 
   /// Finds the original; nothing where the tree is no revision, or the one that the state knows, or
   /// where the original is not there any more.
-  init?(_ tree: KeptTree, among trees: [KeptTree], _ known: KnownContainer?) {
+  init?(_ tree: SelectedTree, among trees: [SelectedTree], _ known: KnownContainer?) {
     let container = tree.scan.container
     guard container.kind == .revision || container.kind == .systemRevision,
       let start = container.inUseSince, let known, let root = tree.scan.entries.first,
@@ -29,20 +29,20 @@ struct RevisionCopy {
     children[0] = Self.names(of: 0, in: original.scan)
   }
 
-  /// Takes a folder of the copy in hand, if the original has one of that name.
-  mutating func enter(_ child: Int, of folder: Int, in scan: borrowing ContainerScan) {
-    guard let found = self.child(child, of: folder, in: scan),
+  /// Takes a directory of the copy in hand, if the original has one of that name.
+  mutating func enter(_ child: Int, of directory: Int, in scan: borrowing ContainerScan) {
+    guard let found = self.child(child, of: directory, in: scan),
       original.entries[found].status.kind == .directory
     else { return }
-    folders[child] = found
+    directories[child] = found
     children[found] = Self.names(of: found, in: original)
   }
 
   /// What a file was copied from, if it looks like a copy that was not changed since.
   func file(
-    _ index: Int, of folder: Int, in scan: borrowing ContainerScan, _ known: KnownEntry
+    _ index: Int, of directory: Int, in scan: borrowing ContainerScan, _ known: KnownEntry
   ) -> CopiedFile? {
-    guard let found = child(index, of: folder, in: scan), let stored = known.entry else {
+    guard let found = child(index, of: directory, in: scan), let stored = known.entry else {
       return nil
     }
     let (status, original) = (scan.entries[index].status, original.entries[found].status)
@@ -53,13 +53,14 @@ struct RevisionCopy {
   }
 
   private func child(
-    _ index: Int, of folder: Int, in scan: borrowing ContainerScan
+    _ index: Int, of directory: Int, in scan: borrowing ContainerScan
   ) -> Int? {
-    folders[folder].flatMap { children[$0]?[scan.name(index)] }
+    directories[directory].flatMap { children[$0]?[scan.name(index)] }
   }
 
-  private static func names(of folder: Int, in scan: ContainerScan) -> [ByteString: Int] {
-    Dictionary(scan.entries[folder].children.map { (scan.name($0), $0) }, uniquingKeysWith: { $1 })
+  private static func names(of directory: Int, in scan: ContainerScan) -> [ByteString: Int] {
+    Dictionary(
+      scan.entries[directory].children.map { (scan.name($0), $0) }, uniquingKeysWith: { $1 })
   }
 }
 
@@ -70,8 +71,8 @@ struct CopiedFile: Sendable {
   let original: FileStatus
 }
 
-extension KeptTree {
-  /// Whether this is the folder that the state knows as a container's, an old revision of the same
+extension SelectedTree {
+  /// Whether this is the directory that the state knows as a container's, an old revision of the same
   /// app's by now, on the same file system.
   fileprivate func isOriginal(
     of container: Container, _ known: KnownContainer, _ root: FileStatus
@@ -88,12 +89,12 @@ extension BackupWorker {
   /// is. Nothing where the file has to be read: it is another one since the scan, or was begun before
   /// the original stood still.
   mutating func readCopy(
-    _ index: Int, _ copied: CopiedFile, in folder: FolderInHand
+    _ index: Int, _ copied: CopiedFile, in directory: DirectoryContext
   ) throws -> ReadEntry? {
-    let path = folder.path.appending(folder.scan.name(index))
+    let path = directory.path.appending(directory.scan.name(index))
     do {
-      return try inFolder(folder) { worker, opened in
-        try worker.makeCopy(index, path, copied, of: folder, opened)
+      return try inDirectory(directory) { worker, opened in
+        try worker.makeCopy(index, path, copied, of: directory, opened)
       }
     } catch is SystemError {
       // Reading it says what is wrong.
@@ -102,13 +103,13 @@ extension BackupWorker {
   }
 
   private borrowing func makeCopy(
-    _ index: Int, _ path: ByteString, _ copied: CopiedFile, of folder: FolderInHand,
-    _ opened: borrowing Folder
+    _ index: Int, _ path: ByteString, _ copied: CopiedFile, of directory: DirectoryContext,
+    _ opened: borrowing Directory
   ) throws -> ReadEntry? {
-    let name = folder.scan.name(index)
-    let scanned = folder.scan.entries[index].status
+    let name = directory.scan.name(index)
+    let scanned = directory.scan.entries[index].status
     let status = try opened.status(name)
-    // A file's flags are those of its folder when it is made, and no copy takes the original's over.
+    // A file's flags are those of its directory when it is made, and no copy takes the original's over.
     guard status.isSameContent(as: scanned), status.identity == scanned.identity,
       ChangeRules.wasBegun(status, after: copied.original), copied.stored.flags == 0,
       try opened.flags() ?? 0 == 0
@@ -118,7 +119,7 @@ extension BackupWorker {
       name: name, node: copied.stored.node, status: status, attributes: metadata.attributes)
     return ReadEntry(
       entry: entry, status: status,
-      isSettled: metadata.isWhole
-        && ChangeRules.isSettled(status, readAt: run.now, in: run.clock(of: folder.tree.number)))
+      isStable: metadata.isWhole
+        && ChangeRules.isStable(status, readAt: run.now, in: run.clock(of: directory.tree.number)))
   }
 }

@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A bundle in another folder than the one that the state knows (the platform gave it a new UUID),
+/// A bundle in another directory than the one that the state knows (the platform gave it a new UUID),
 /// of the version and build that are stored: its files are not read when all names, kinds, sizes,
 /// modes, owners and times of modification are those that are stored
 /// (docs/decisions/0010-bundles-under-new-uuids.md).
@@ -15,16 +15,16 @@ struct SameBundle {
   private(set) var isSame = true
 
   /// Nothing where the container is no bundle, is where it was, or is of another version.
-  init?(_ tree: KeptTree, _ known: KnownContainer?, _ versions: BundleVersions) {
+  init?(_ tree: SelectedTree, _ known: KnownContainer?, _ versions: BundleVersions) {
     guard tree.scan.container.kind == .bundle, let known, let root = tree.scan.entries.first,
       root.status.identity.inode != known.entry.inode,
       versions.areSame(tree.scan.container, in: known.snapshot)
     else { return nil }
   }
 
-  /// Compares an entry, no folder, with what is known under its name.
+  /// Compares an entry, no directory, with what is known under its name.
   mutating func take(_ index: Int, _ status: FileStatus, _ known: KnownEntry?, isStored: Bool) {
-    guard isSame, isStored, let known, known.isSettled, let stored = known.entry,
+    guard isSame, isStored, let known, known.isStable, let stored = known.entry,
       stored.node.kind == status.kind, stored.permissions == status.permissions,
       stored.owner == status.user, stored.group == status.group,
       stored.modified == status.modified, status.links == 1, stored.linkGroup == nil,
@@ -37,7 +37,7 @@ struct SameBundle {
     if status.kind == .file { entries[Int32(index)] = stored }
   }
 
-  /// Takes note of a folder that has other entries than are stored.
+  /// Takes note of a directory that has other entries than are stored.
   mutating func differ() { isSame = false }
 }
 

@@ -3,7 +3,7 @@ internal import SystemIO
 
 /// Whether what is to be stored finds room in the repository (docs/design.md, "Backup and restore").
 struct SpaceCheck {
-  /// What is to be read, in all and by the app, group or folder and its data class.
+  /// What is to be read, in all and by the app, group or directory and its data class.
   private(set) var totals = EntryTotals()
   private var owners: [ByteString: UInt64] = [:]
   private var classes: [DataClass: UInt64] = [:]
@@ -12,15 +12,15 @@ struct SpaceCheck {
   ///
   /// - Parameter resumed: bytes of a large file that an interrupted run has stored already.
   init(
-    _ trees: [KeptTree], _ known: [KnownTree], _ links: HardLinks,
-    resumed: (KeptTree, KnownTree, Int) -> UInt64
+    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ links: HardLinks,
+    resumed: (SelectedTree, UnchangedEntries, Int) -> UInt64
   ) {
     var seen = Set<FileIdentity>()
     for (tree, known) in zip(trees, known) where !tree.isEmpty && !known.isWhole(0) {
       // The sum of an owner at once: a look into a table for each of a million files would show.
       var bytes: UInt64 = 0
       for (index, entry) in tree.scan.entries.enumerated()
-      where entry.status.kind == .file && entry.fate != .leftOut && !known.isKnown(index)
+      where entry.status.kind == .file && entry.fate != .excluded && !known.isKnown(index)
         && known.renamedLinks[Int32(index)] == nil && known.copies[Int32(index)] == nil
         && !links.isFollower(tree.id(index))
       {
@@ -41,8 +41,8 @@ struct SpaceCheck {
   /// already is known only to who opens that.
   static func bound(of scan: DeviceScan) -> EntryTotals {
     var (bound, seen) = (EntryTotals(), Set<FileIdentity>())
-    for container in scan.containers where container.entries.first?.fate != .leftOut {
-      for entry in container.entries where entry.status.kind == .file && entry.fate != .leftOut {
+    for container in scan.containers where container.entries.first?.fate != .excluded {
+      for entry in container.entries where entry.status.kind == .file && entry.fate != .excluded {
         if !seen.isFirst(entry.status) { continue }
         bound.files += 1
         bound.bytes.addClamping(stored(entry.status))
@@ -53,11 +53,11 @@ struct SpaceCheck {
 
   /// Bytes of all that is kept, as the totals of a snapshot of it will have them: holes count, and a
   /// file of several names counts once.
-  static func contents(of trees: [KeptTree]) -> UInt64 {
+  static func contents(of trees: [SelectedTree]) -> UInt64 {
     var (bytes, seen) = (UInt64(0), Set<FileIdentity>())
     for tree in trees {
       for entry in tree.scan.entries
-      where entry.status.kind == .file && entry.fate != .leftOut && seen.isFirst(entry.status) {
+      where entry.status.kind == .file && entry.fate != .excluded && seen.isFirst(entry.status) {
         bytes.addClamping(entry.status.size)
       }
     }

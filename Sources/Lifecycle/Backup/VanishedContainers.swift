@@ -1,9 +1,9 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Containers whose folders went between the look at the device and the reading.
+/// Containers whose directories went between the look at the device and the reading.
 ///
-/// An app that was removed is the user's business. One whose containers got other folders is still
+/// An app that was removed is the user's business. One whose containers got other directories is still
 /// there (an update or a restart of a simulator gives new UUIDs), and the snapshot lacks its data:
 /// that is told as what could not be read.
 struct VanishedContainers {
@@ -33,7 +33,7 @@ struct VanishedContainers {
       report.unreadable.append(
         PathRemark(
           path: path,
-          remark: "its folder was renamed during the backup: run the backup once more"))
+          remark: "its directory was renamed during the backup: run the backup once more"))
     }
   }
 }

@@ -6,7 +6,7 @@ internal import SystemIO
 /// One that was renamed or moved keeps its inode, so a second scan finds it; one whose name was taken
 /// by another is found by its path. What a second scan does not find was deleted.
 struct VanishedEntries {
-  private let trees: [KeptTree]
+  private let trees: [SelectedTree]
   /// The topmost ones.
   private let entries: Set<EntryID>
   /// Those of the topmost ones and of all that was kept below them.
@@ -19,7 +19,7 @@ struct VanishedEntries {
     for tree in trees where entries.contains(where: { $0.container == tree.number }) {
       var isMissing = MissingEntries(tree, entries)
       for (index, entry) in tree.scan.entries.enumerated()
-      where isMissing.check(index) && entry.fate != .leftOut {
+      where isMissing.check(index) && entry.fate != .excluded {
         identities.insert(entry.status.identity)
       }
     }
@@ -27,12 +27,12 @@ struct VanishedEntries {
 
   var isEmpty: Bool { entries.isEmpty }
 
-  /// Whether the folder of a container is among them.
+  /// Whether the directory of a container is among them.
   func hasRoot(of container: Container) -> Bool {
     trees.contains { $0.scan.container == container && entries.contains($0.id(0)) }
   }
 
-  /// The logical paths at which a second scan found them, of each folder the topmost.
+  /// The logical paths at which a second scan found them, of each directory the topmost.
   func paths(in scan: DeviceScan) -> [ByteString] {
     scan.containers.flatMap { container in
       found(in: container).map { container.logicalPath($0) }
@@ -44,16 +44,16 @@ struct VanishedEntries {
     var found = Set(
       entries.lazy.filter { $0.container == tree.number }
         .compactMap { scan.index(of: tree.scan.path(Int($0.index))) }
-        .filter { scan.entries[$0].fate != .leftOut })
+        .filter { scan.entries[$0].fate != .excluded })
     for (index, entry) in scan.entries.enumerated()
-    where entry.fate != .leftOut && identities.contains(entry.status.identity) {
+    where entry.fate != .excluded && identities.contains(entry.status.identity) {
       if !isOtherLink(index, scan, of: tree) { found.insert(index) }
     }
     return found.filter { $0 == 0 || !found.contains(Int(scan.entries[$0].parent)) }.sorted()
   }
 
   /// Whether an entry is a hard link that was at its place before, and so is read under that name.
-  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: KeptTree) -> Bool {
+  private func isOtherLink(_ index: Int, _ scan: ContainerScan, of tree: SelectedTree) -> Bool {
     let status = scan.entries[index].status
     guard status.kind == .file, let earlier = tree.scan.index(of: scan.path(index)) else {
       return false
@@ -66,10 +66,10 @@ struct VanishedEntries {
 /// Which entries of a container belong to missing ones: these, and all below them. To be asked in the
 /// order of the scan.
 struct MissingEntries {
-  private let tree: KeptTree
+  private let tree: SelectedTree
   private var missing: Set<Int32>
 
-  init(_ tree: KeptTree, _ missing: Set<EntryID>) {
+  init(_ tree: SelectedTree, _ missing: Set<EntryID>) {
     self.tree = tree
     self.missing = Set(missing.lazy.filter { $0.container == tree.number }.map(\.index))
   }

@@ -12,7 +12,7 @@ public import SystemIO
 public struct ArchiveDump {
   private let reader: RepositoryReader
   private let sink: (Span<UInt8>) throws -> Void
-  private let tell: (LeftOut, PathRemark) -> Void
+  private let tell: (Exclusion, PathRemark) -> Void
   private let users: [UInt32: String]
   private let groups: [UInt32: String]
   private var firstNames: [ByteString: (path: ByteString, node: Node)] = [:]
@@ -20,7 +20,7 @@ public struct ArchiveDump {
   public private(set) var damaged = 0
 
   /// Why something is not in the archive.
-  public enum LeftOut: Sendable {
+  public enum Exclusion: Sendable {
     case damaged
     /// An archive has no members of its kind.
     case unfit
@@ -30,7 +30,7 @@ public struct ArchiveDump {
   public init(
     of snapshot: StoredSnapshot, from reader: RepositoryReader,
     to sink: @escaping (Span<UInt8>) throws -> Void,
-    leavingOut tell: @escaping (LeftOut, PathRemark) -> Void
+    leavingOut tell: @escaping (Exclusion, PathRemark) -> Void
   ) {
     self.reader = reader
     self.sink = sink
@@ -43,7 +43,7 @@ public struct ArchiveDump {
     Dictionary(records.map { ($0.id, $0.name) }, uniquingKeysWith: { $1 })
   }
 
-  /// Gives all that is below a folder, by paths relative to it.
+  /// Gives all that is below a directory, by paths relative to it.
   public mutating func write(_ tree: TreeReference) throws {
     try reader.walkPastDamage(tree) { path, finding in
       switch finding {

@@ -16,8 +16,8 @@ public struct MergedDump {
   /// committed.
   public private(set) var unused: [ByteString] = []
 
-  /// Reads what a snapshot has beside the database at `path`. `cache` is the folder of caches, as
-  /// `Host.cacheFolder`: in it the logs are copied.
+  /// Reads what a snapshot has beside the database at `path`. `cache` is the directory of caches, as
+  /// `Host.cacheDirectory`: in it the logs are copied.
   ///
   /// - Throws: `LifecycleError` for a log that does not tell what the database is, `StoreError` for
   ///   what cannot be read.
@@ -27,7 +27,7 @@ public struct MergedDump {
   ) throws {
     self.reader = reader
     self.content = content
-    let folder = try SpoolFolder.open(cache: cache)
+    let directory = try SpoolDirectory.open(cache: cache)
     var base = Base(size: content.size, pageSize: try Self.pageSize(of: content, from: reader))
     var lost: PathRemark?
     let beside = try reader.sidecars(of: path, in: snapshot) { lost = lost ?? $0 }
@@ -42,7 +42,7 @@ public struct MergedDump {
         case .file(let log) = found.entry.node
       else { continue }
       do {
-        if let log = try Self.spool(log, member, over: base, from: reader, in: folder) {
+        if let log = try Self.spool(log, member, over: base, from: reader, in: directory) {
           base = Base(size: log.overlay.size, pageSize: log.overlay.pageSize)
           logs.append(log)
         } else {
@@ -63,7 +63,7 @@ public struct MergedDump {
 
   private static func spool(
     _ log: Content, _ member: DatabaseMember, over base: Base, from reader: RepositoryReader,
-    in folder: borrowing Folder
+    in directory: borrowing Directory
   ) throws -> SpooledLog? {
     // To SQLite what lies beside an empty database was left behind by another one.
     if base.size == 0 { return nil }
@@ -71,9 +71,9 @@ public struct MergedDump {
       if member == .journal {
         try SpooledLog.read(
           log, by: RollbackJournal(size: log.size, databasePageSize: base.pageSize),
-          from: reader, in: folder)
+          from: reader, in: directory)
       } else {
-        try SpooledLog.read(log, by: WriteAheadLog(size: log.size), from: reader, in: folder)
+        try SpooledLog.read(log, by: WriteAheadLog(size: log.size), from: reader, in: directory)
       }
     guard let overlay = spooled?.overlay else { return nil }
     // A journal may undo a change of the page size, a log never brings one.

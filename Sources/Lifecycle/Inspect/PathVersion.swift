@@ -25,14 +25,14 @@ public struct PathHistory: Sendable {
     of path: (Snapshot) throws -> ByteString?, in snapshots: [StoredSnapshot],
     from reader: RepositoryReader
   ) throws {
-    var known: [Place: TreeEntry?] = [:]
+    var known: [Location: TreeEntry?] = [:]
     var places: [Form: Int] = [:]
     reader.watch?.counters.expect(files: snapshots.count, bytes: 0)
     for stored in snapshots {
       try reader.watch?.goOn()
       defer { reader.watch?.counters.didHandle(files: 1) }
       guard let path = try path(stored.snapshot) else { continue }
-      let place = Place(tree: stored.snapshot.tree, path: path)
+      let place = Location(tree: stored.snapshot.tree, path: path)
       do {
         let entry = try known[place] ?? reader.entry(at: place.path, in: place.tree)
         known[place] = entry
@@ -45,7 +45,7 @@ public struct PathHistory: Sendable {
     }
   }
 
-  private struct Place: Hashable {
+  private struct Location: Hashable {
     let tree: TreeReference
     let path: ByteString
   }
@@ -69,7 +69,7 @@ public struct PathHistory: Sendable {
 
 extension TreeEntry {
   /// What tells this content from any other: the hash of a file's only blob, or of the hashes of its
-  /// pieces; a folder's tree; a link's target, hashed. Nothing for what has no content.
+  /// pieces; a directory's tree; a link's target, hashed. Nothing for what has no content.
   public var contentID: Digest? {
     switch node {
     case .file(let content): content.identity

@@ -3,7 +3,7 @@ public import SystemIO
 
 /// Compares two snapshots, or what one path names in both.
 ///
-/// What is below a folder that only one of them has is told, too. A folder of the same tree in both
+/// What is below a directory that only one of them has is told, too. A directory of the same tree in both
 /// is not read, so the time goes by what differs. Of a name that one of them may have lost nothing is
 /// told: it would be called added or removed without being so.
 public struct SnapshotComparison {
@@ -40,11 +40,11 @@ public struct SnapshotComparison {
   /// What a comparison finds.
   public enum Finding: Sendable {
     case difference(SnapshotDifference)
-    /// The folder at a path, or a part of its entries, cannot be read; that is not compared.
+    /// The directory at a path, or a part of its entries, cannot be read; that is not compared.
     case damage(ByteString, StoreError)
   }
 
-  /// Gives the differences in the order of the paths, a folder before what is in it.
+  /// Gives the differences in the order of the paths, a directory before what is in it.
   public func run(_ body: (Finding) throws -> Void) throws {
     if let difference = difference(at: path, before?.entry, after?.entry) {
       try body(.difference(difference))
@@ -67,7 +67,7 @@ public struct SnapshotComparison {
     }
   }
 
-  /// Nothing where both are the same, folders' trees aside.
+  /// Nothing where both are the same, directories' trees aside.
   private func difference(
     at path: ByteString, _ before: TreeEntry?, _ after: TreeEntry?
   ) -> SnapshotDifference? {
@@ -94,7 +94,7 @@ extension SnapshotSource {
     }
   }
 
-  /// The tree of a folder.
+  /// The tree of a directory.
   var tree: TreeReference? {
     if case .folder(let tree, _) = self { tree } else { nil }
   }

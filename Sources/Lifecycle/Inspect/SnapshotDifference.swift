@@ -35,7 +35,7 @@ public struct SnapshotDifference: Sendable, Hashable {
     return aspects.contains(.content) ? .content : .metadata
   }
 
-  /// What differs, where something of the same type is in both snapshots. A folder's content is
+  /// What differs, where something of the same type is in both snapshots. A directory's content is
   /// told by what is in it, so it is never among these.
   public var aspects: [Aspect] {
     guard let before, let after, before.isOfSameType(as: after) else { return [] }

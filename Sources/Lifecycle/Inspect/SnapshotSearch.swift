@@ -6,7 +6,7 @@ public import SystemIO
 /// any other against whole logical paths.
 ///
 /// All snapshots are walked as one, so that what they share is read once, and what is the same in
-/// several is told once. Folders that no path of the pattern leads through are not read.
+/// several is told once. Directories that no path of the pattern leads through are not read.
 public struct SnapshotSearch {
   private let pattern: Pattern
   private let snapshots: [StoredSnapshot]
@@ -23,13 +23,13 @@ public struct SnapshotSearch {
   public enum Finding: Sendable {
     /// An entry, in all snapshots that have it at this path just so.
     case found(ByteString, TreeEntry, [StoredSnapshot])
-    /// A folder of which all, or a part of its entries, cannot be read in these snapshots.
+    /// A directory of which all, or a part of its entries, cannot be read in these snapshots.
     case damage(ByteString, StoreError, [StoredSnapshot])
   }
 
   /// Gives what is found in the order of the paths.
   public func run(_ body: (Finding) throws -> Void) throws {
-    // How far each folder on the way has led.
+    // How far each directory on the way has led.
     var way = [pattern.start]
     try reader.walkTogether(snapshots.map(\.snapshot.tree)) { path, found in
       switch found {

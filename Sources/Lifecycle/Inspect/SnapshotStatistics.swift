@@ -1,11 +1,11 @@
 public import ArchiveStore
 public import SystemIO
 
-/// What a snapshot holds of each app, group or folder and each data class.
+/// What a snapshot holds of each app, group or directory and each data class.
 public struct SnapshotStatistics: Sendable {
   /// By owner, then class, both in the order of their bytes.
   public private(set) var rows: [Row] = []
-  /// How many folders, or parts of one, cannot be read; what they hold is not counted.
+  /// How many directories, or parts of one, cannot be read; what they hold is not counted.
   public private(set) var damaged = 0
 
   /// What one owner has of one class.
@@ -18,7 +18,7 @@ public struct SnapshotStatistics: Sendable {
     public fileprivate(set) var bytes: UInt64 = 0
   }
 
-  /// Walks a snapshot and counts; tells each folder that cannot be read, and does not keep it: there
+  /// Walks a snapshot and counts; tells each directory that cannot be read, and does not keep it: there
   /// may be more than memory holds.
   public init(
     of stored: StoredSnapshot, from reader: RepositoryReader, unreadable tell: (PathRemark) -> Void
@@ -40,7 +40,7 @@ public struct SnapshotStatistics: Sendable {
   /// own, that the snapshot's table names.
   private struct Count {
     private let table: [ByteString: String]
-    /// The classes of the folders above.
+    /// The classes of the directories above.
     private var above: [String] = []
     /// What the first name of each file of several names holds: as many at most as there are entries in
     /// the distinct trees, however often the snapshot names these.

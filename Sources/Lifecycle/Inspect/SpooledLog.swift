@@ -16,13 +16,13 @@ final class SpooledLog {
   /// Reads and verifies a log until the parser wants no more of it; nil when it counts for nothing.
   ///
   /// - Throws: `LogRefusal` of the parser, `StoreError` for what cannot be read, and `SystemError`
-  ///   where there is no room in the folder.
+  ///   where there is no room in the directory.
   static func read(
     _ content: Content, by parser: some LogParser, from reader: RepositoryReader,
-    in folder: borrowing Folder
+    in directory: borrowing Directory
   ) throws -> SpooledLog? {
     var parser = parser
-    let file = try folder.createUnnamed()
+    let file = try directory.createUnnamed()
     do {
       try reader.readContent(content) { offset, bytes in
         try file.write(bytes, at: offset)

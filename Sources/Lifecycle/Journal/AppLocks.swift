@@ -2,7 +2,7 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// The locks of the apps, groups and plain folders that an operation changes, held as long as this
+/// The locks of the apps, groups and plain directories that an operation changes, held as long as this
 /// value lives: one file each below `.sandboxctl/locks`, named by the hash of the logical path.
 final class AppLocks {
   private final class Held {
@@ -20,15 +20,15 @@ final class AppLocks {
     var subject: ByteString = ""
     var holder: LockHolder?
     do throws(SystemError) {
-      let folder = try ControlFolder.make(ControlFolder.locks, root: root)
+      let directory = try ControlDirectory.make(ControlDirectory.locks, root: root)
       for next in Set(subjects).sorted() {
         subject = next
         let name = Self.name(of: next)
         do throws(SystemError) {
-          held.append(Held(try FileLock(name, in: folder)))
-          try ControlOwner.give(name, in: folder)
+          held.append(Held(try FileLock(name, in: directory)))
+          try ControlOwner.give(name, in: directory)
         } catch {
-          holder = FileLock.holder(of: name, in: folder)
+          holder = FileLock.holder(of: name, in: directory)
           throw error
         }
       }
@@ -45,11 +45,12 @@ final class AppLocks {
 
   /// The first of some subjects that another operation has; nothing is made to find that out.
   static func held(among subjects: [ByteString], root: ByteString) -> ByteString? {
-    guard let folder = (try? ControlFolder.open(ControlFolder.locks, root: root)) ?? nil else {
+    guard let directory = (try? ControlDirectory.open(ControlDirectory.locks, root: root)) ?? nil
+    else {
       return nil
     }
     // A lock that cannot be looked at counts as held.
-    return subjects.first { (try? FileLock.isHeld(name(of: $0), in: folder)) ?? true }
+    return subjects.first { (try? FileLock.isHeld(name(of: $0), in: directory)) ?? true }
   }
 
   private static func name(of subject: ByteString) -> ByteString {
@@ -65,7 +66,7 @@ extension LockHolder {
 }
 
 extension ByteString {
-  /// What is locked for a container: the app, the group or the folder that its logical path begins
+  /// What is locked for a container: the app, the group or the directory that its logical path begins
   /// with.
   var subject: ByteString {
     ByteString(components.prefix(2).map(\.bytes).joined(separator: [UInt8(ascii: "/")]))

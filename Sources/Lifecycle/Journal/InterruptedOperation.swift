@@ -11,9 +11,11 @@ public struct InterruptedOperation: Sendable {
   /// When it began.
   public var time: Timestamp { record.time }
   /// The logical path of the container that was in hand.
-  public var container: ByteString { record.containers[record.inHand] }
+  public var container: ByteString { record.containers[record.currentContainer] }
   /// The containers that it was about and had not begun with.
-  public var notBegun: [ByteString] { Array(record.containers.dropFirst(record.inHand + 1)) }
+  public var notBegun: [ByteString] {
+    Array(record.containers.dropFirst(record.currentContainer + 1))
+  }
   /// Whether everything was staged, so that it can be finished; else it is taken back.
   public var canBeFinished: Bool { record.state == .moving }
 
@@ -40,8 +42,8 @@ public struct InterruptedOperation: Sendable {
   /// be asked when its apps are locked.
   func isPending(on root: ByteString) throws(LifecycleError) -> Bool {
     do throws(SystemError) {
-      guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
-        let file = try ControlFolder.file(OperationJournal.file(record.id), in: folder)
+      guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
+        let file = try ControlDirectory.file(OperationJournal.file(record.id), in: directory)
       else { return false }
       return try JournalRecord.read(file) == record
     } catch { throw LifecycleError(error) }
@@ -52,16 +54,16 @@ public struct InterruptedOperation: Sendable {
     on root: ByteString
   ) throws(LifecycleError) -> [(path: ByteString, record: JournalRecord?)] {
     do throws(SystemError) {
-      guard let folder = try ControlFolder.open(ControlFolder.journal, root: root) else {
+      guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root) else {
         return []
       }
       var found: [(ByteString, JournalRecord?)] = []
-      for name in try folder.names() {
+      for name in try directory.names() {
         guard let id = OperationJournal.id(name) else { continue }
-        if try FileLock.isHeld(OperationJournal.lock(id), in: folder) { continue }
+        if try FileLock.isHeld(OperationJournal.lock(id), in: directory) { continue }
         // It may have ended between two looks.
-        guard let file = try ControlFolder.file(name, in: folder) else { continue }
-        found.append((folder.path.appending(name), try JournalRecord.read(file)))
+        guard let file = try ControlDirectory.file(name, in: directory) else { continue }
+        found.append((directory.path.appending(name), try JournalRecord.read(file)))
       }
       return found
     } catch { throw LifecycleError(error) }

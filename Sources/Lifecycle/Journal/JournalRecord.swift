@@ -18,20 +18,20 @@ struct JournalRecord: Hashable, Sendable {
     case returning
   }
 
-  /// A folder below which steps work.
+  /// A directory below which steps work.
   struct Root: Hashable, Sendable {
     let path: ByteString
-    /// The folder's number on its volume, so that another folder that came in its place is left alone;
+    /// The directory's number on its volume, so that another directory that came in its place is left alone;
     /// nothing for one that may have to be made.
     let inode: UInt64?
   }
 
-  /// The operation's name: its files in the journal and its folder in the trash.
+  /// The operation's name: its files in the journal and its directory in the trash.
   let id: String
   /// What is done: `restore`.
   let operation: String
   let time: Timestamp
-  /// The apps, groups and folders that are locked, by their logical paths.
+  /// The apps, groups and directories that are locked, by their logical paths.
   let subjects: [ByteString]
   /// The logical paths of the containers, in the order in which they come.
   let containers: [ByteString]
@@ -39,9 +39,9 @@ struct JournalRecord: Hashable, Sendable {
   /// journal stays. Else it is named, and those after it are taken.
   let isWhole: Bool
   /// The container in hand, by its number.
-  var inHand = 0
+  var currentContainer = 0
   var state = State.preparing
-  /// The folders in which something is staged (`StagingFolder`).
+  /// The directories in which something is staged (`StagingDirectory`).
   var staging: [ByteString] = []
   var roots: [Root] = []
   var steps = JournalSteps()
@@ -89,7 +89,8 @@ extension JournalRecord {
       JSON.Member("operation", .string(operation)), JSON.Member("time", .string(time.rfc3339)),
       JSON.Member("subjects", Self.list(subjects)),
       JSON.Member("containers", Self.list(containers)),
-      JSON.Member("whole", .bool(isWhole)), JSON.Member("in_hand", .integer(Int64(inHand))),
+      JSON.Member("whole", .bool(isWhole)),
+      JSON.Member("in_hand", .integer(Int64(currentContainer))),
       JSON.Member("state", .string(state.rawValue)), JSON.Member("staging", Self.list(staging)),
       JSON.Member("roots", .array(roots.map(\.json))),
     ]).compactBytes
@@ -148,7 +149,8 @@ extension JournalRecord {
       let state = json["state"]?.string.flatMap({ State(rawValue: $0) }),
       let subjects = Self.paths(json["subjects"]), let staging = Self.paths(json["staging"]),
       let containers = Self.paths(json["containers"]),
-      let inHand = json["in_hand"]?.integer, containers.indices.contains(Int(clamping: inHand)),
+      let currentContainer = json["in_hand"]?.integer,
+      containers.indices.contains(Int(clamping: currentContainer)),
       let roots = json["roots"]?.array?.map({ Root($0) }), !roots.contains(nil),
       json["steps"]?.array?.isEmpty == true
     else { return nil }
@@ -158,7 +160,7 @@ extension JournalRecord {
     self.subjects = subjects
     self.containers = containers
     isWhole = json["whole"]?.bool ?? false
-    self.inHand = Int(clamping: inHand)
+    self.currentContainer = Int(clamping: currentContainer)
     self.state = state
     self.staging = staging
     self.roots = roots.compactMap { $0 }

@@ -13,7 +13,7 @@ struct JournalStep: Hashable, Sendable {
   var root = 0
   /// The root below which what gets the place is staged; nothing where nothing is to come.
   var source: Int?
-  /// The name under which it is staged, where it is another one: so a container gets another folder by
+  /// The name under which it is staged, where it is another one: so a container gets another directory by
   /// a step whose staging place is the old one.
   var sourceName: ByteString?
   /// The root below which what gives way is kept; nothing where nothing can stand there.
@@ -24,8 +24,8 @@ struct JournalStep: Hashable, Sendable {
   /// all or none. Nothing for a step that stands alone.
   var unit: Int?
 
-  /// The folder's components, and the name in it.
-  var folder: [ByteString] { path.components.dropLast() }
+  /// The directory's components, and the name in it.
+  var directory: [ByteString] { path.components.dropLast() }
   var name: ByteString { path.lastComponent ?? "" }
 }
 

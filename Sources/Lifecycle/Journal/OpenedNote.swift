@@ -1,11 +1,11 @@
 internal import Codecs
 internal import SystemIO
 
-/// A note beside an operation's journal of the folder that it just made writable so as to move it
-/// (docs/journal.md, "`journal/<id>.opened`"). It is on the disk before the folder's mode is changed and
-/// goes when the mode is back, so that an interruption between the two does not leave the folder open.
+/// A note beside an operation's journal of the directory that it just made writable so as to move it
+/// (docs/journal.md, "`journal/<id>.opened`"). It is on the disk before the directory's mode is changed and
+/// goes when the mode is back, so that an interruption between the two does not leave the directory open.
 ///
-/// There is one at a time: a folder is open for the length of one rename.
+/// There is one at a time: a directory is open for the length of one rename.
 struct OpenedNote: Sendable {
   private let id: String
   private let root: ByteString
@@ -17,7 +17,7 @@ struct OpenedNote: Sendable {
   /// The note of an operation on a device.
   init(_ id: String, root: ByteString) { (self.id, self.root) = (id, root) }
 
-  /// Notes a folder with the paths that it has before and after the move. What an earlier note tells of,
+  /// Notes a directory with the paths that it has before and after the move. What an earlier note tells of,
   /// as its mode could not be put back then, is put right first.
   func write(
     _ status: FileStatus, opened: UInt16, at paths: [ByteString]
@@ -29,30 +29,30 @@ struct OpenedNote: Sendable {
       JSON.Member("mode", .integer(Int64(status.permissions))),
       JSON.Member("opened", .integer(Int64(opened))),
     ])
-    let folder = try ControlFolder.make(ControlFolder.journal, root: root)
-    try AtomicFile.write(json.compactBytes, as: name, in: folder, permissions: 0o600)
-    try ControlOwner.give(name, in: folder)
+    let directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
+    try AtomicFile.write(json.compactBytes, as: name, in: directory, permissions: 0o600)
+    try ControlOwner.give(name, in: directory)
   }
 
-  /// Removes the note of a folder whose mode is as it was.
+  /// Removes the note of a directory whose mode is as it was.
   func remove() throws(SystemError) {
     do throws(SystemError) {
-      try ControlFolder.open(ControlFolder.journal, root: root)?.remove(name)
+      try ControlDirectory.open(ControlDirectory.journal, root: root)?.remove(name)
     } catch { if !error.isMissing { throw error } }
   }
 
   /// Bytes of two paths and three numbers, with room for whatever stands in a name.
   private static let limit = 1 << 20
 
-  /// Puts back the mode of the folder that was left open, if one was.
+  /// Puts back the mode of the directory that was left open, if one was.
   ///
-  /// A folder that is another one by now, or has got another mode since, is left alone; so is one that
+  /// A directory that is another one by now, or has got another mode since, is left alone; so is one that
   /// belongs to somebody else by now, which only they can change.
   ///
-  /// - Parameter scope: where folders may lie, for a note that another run may have written.
+  /// - Parameter scope: where directories may lie, for a note that another run may have written.
   func settle(within scope: RecoveryScope? = nil) throws(SystemError) {
-    guard let folder = try ControlFolder.open(ControlFolder.journal, root: root),
-      let bytes = try ControlFolder.read(name, in: folder, limit: Self.limit)
+    guard let directory = try ControlDirectory.open(ControlDirectory.journal, root: root),
+      let bytes = try ControlDirectory.read(name, in: directory, limit: Self.limit)
     else { return }
     // A note that is damaged says nothing; it was written whole, and is of one rename.
     if let note = Content(reading: bytes) {
@@ -81,39 +81,39 @@ struct OpenedNote: Sendable {
 
     func settle(_ path: ByteString) throws(SystemError) {
       do throws(SystemError) {
-        let folder = try Self.open(path)
-        let status = try folder.status()
+        let directory = try Self.open(path)
+        let status = try directory.status()
         guard status.identity.inode == inode, status.permissions == opened else { return }
-        try folder.setPermissions(mode)
-        try folder.sync()
+        try directory.setPermissions(mode)
+        try directory.sync()
       } catch {
         if !error.isMissing, !error.isLink, !error.isRefused { throw error }
       }
     }
 
-    /// Opens a folder, and follows no link to it. Its path may be longer than the kernel takes at once.
-    private static func open(_ path: ByteString) throws(SystemError) -> Folder {
+    /// Opens a directory, and follows no link to it. Its path may be longer than the kernel takes at once.
+    private static func open(_ path: ByteString) throws(SystemError) -> Directory {
       let names = path.components
       let first = names.dropLast().prefix(8).map(\.bytes)
-      var folder = try Folder.open(
+      var directory = try Directory.open(
         resolved: ByteString("/").appending(
           ByteString(first.joined(separator: [UInt8(ascii: "/")]))))
-      for name in names.dropFirst(first.count) { folder = try folder.folder(name) }
-      return folder
+      for name in names.dropFirst(first.count) { directory = try directory.directory(name) }
+      return directory
     }
   }
 }
 
-extension Folder {
-  /// Calls `body`, which moves a child that is a folder to another one, with the child open to its owner
-  /// meanwhile: moving a folder changes its `..`, which one that its owner must not write to forbids.
+extension Directory {
+  /// Calls `body`, which moves a child that is a directory to another one, with the child open to its owner
+  /// meanwhile: moving a directory changes its `..`, which one that its owner must not write to forbids.
   ///
   /// - Parameter note: where it is noted, for what is done under a journal.
   func whileOpen(
-    _ name: ByteString, to target: borrowing Folder, as newName: ByteString, _ note: OpenedNote?,
+    _ name: ByteString, to target: borrowing Directory, as newName: ByteString, _ note: OpenedNote?,
     _ body: () throws(SystemError) -> Void
   ) throws(SystemError) {
-    let child = try folder(name)
+    let child = try directory(name)
     let status = try child.status()
     let opened = status.permissions | 0o700
     try note?.write(

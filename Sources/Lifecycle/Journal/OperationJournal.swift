@@ -10,14 +10,14 @@ internal import SystemIO
 
 /// The journal of an operation that is going on, with the locks of what it changes.
 final class OperationJournal {
-  private let folder: Folder
+  private let directory: Directory
   private let locks: AppLocks
   /// Held while the operation lives: a journal whose lock is free is that of an interrupted one.
   private let lock: FileLock
   private(set) var record: JournalRecord
   /// Whether something is neither as it was nor as it is to be: then the journal stays, for the recovery.
-  var isUnsettled = false
-  /// Where a folder is noted that is opened for its move.
+  var isUnstable = false
+  /// Where a directory is noted that is opened for its move.
   let opened: OpenedNote
 
   private static let suffix = ".json"
@@ -26,7 +26,7 @@ final class OperationJournal {
   static func file(_ id: String) -> ByteString { ByteString(id + suffix) }
   static func lock(_ id: String) -> ByteString { ByteString(id + lockSuffix) }
 
-  /// The operation that a name in the journal's folder is of.
+  /// The operation that a name in the journal's directory is of.
   static func id(_ name: ByteString) -> String? {
     guard let text = name.utf8, text.hasSuffix(suffix), !AtomicFile.isTemporary(name) else {
       return nil
@@ -45,8 +45,8 @@ final class OperationJournal {
     // With the locks in hand nobody else can be interrupted on them any more.
     try Self.requireRecovered(record, root: root)
     do throws(SystemError) {
-      folder = try ControlFolder.make(ControlFolder.journal, root: root)
-      lock = try FileLock(Self.lock(record.id), in: folder)
+      directory = try ControlDirectory.make(ControlDirectory.journal, root: root)
+      lock = try FileLock(Self.lock(record.id), in: directory)
     } catch { throw LifecycleError(error) }
   }
 
@@ -65,9 +65,9 @@ final class OperationJournal {
     }
   }
 
-  /// Notes that something is going to be staged in a folder, or several, for the next container.
+  /// Notes that something is going to be staged in a directory, or several, for the next container.
   func prepare(_ container: Int, stagingIn places: [ByteString]) throws(SystemError) {
-    record.inHand = container
+    record.currentContainer = container
     record.state = .preparing
     record.staging = places
     (record.roots, record.steps) = ([], [])
@@ -84,7 +84,7 @@ final class OperationJournal {
   }
 
   /// Notes that the steps are about to be taken back.
-  func takeBack() throws(SystemError) {
+  func rollBack() throws(SystemError) {
     record.state = .returning
     try write()
   }
@@ -99,7 +99,7 @@ final class OperationJournal {
   func settleSteps() throws(SystemError) {
     if record.steps.isEmpty { return }
     let settled = record.settled
-    try Self.write(settled, in: folder)
+    try Self.write(settled, in: directory)
     record = settled
   }
 
@@ -107,29 +107,29 @@ final class OperationJournal {
   func end() throws(SystemError) {
     try opened.settle()
     do throws(SystemError) {
-      try folder.remove(Self.file(record.id))
+      try directory.remove(Self.file(record.id))
     } catch { if !error.isMissing { throw error } }
-    try folder.sync()
-    try? folder.remove(Self.lock(record.id))
+    try directory.sync()
+    try? directory.remove(Self.lock(record.id))
   }
 
-  private func write() throws(SystemError) { try Self.write(record, in: folder) }
+  private func write() throws(SystemError) { try Self.write(record, in: directory) }
 
   /// Writes a record in the place of the one that is there.
   ///
   /// - Throws: `tooLarge`, with the one that is there kept, for more bytes than a reader takes.
   static func write(
-    _ record: JournalRecord, in folder: borrowing Folder, limit: Int = JournalRecord.limit
+    _ record: JournalRecord, in directory: borrowing Directory, limit: Int = JournalRecord.limit
   ) throws(SystemError) {
     let name = file(record.id)
-    let written = try AtomicFile(in: folder, permissions: 0o600)
+    let written = try AtomicFile(in: directory, permissions: 0o600)
     var count = 0
     try record.write { piece throws(SystemError) in
       count += piece.count
-      guard count <= limit else { throw SystemError.tooLarge(folder.path.appending(name)) }
+      guard count <= limit else { throw SystemError.tooLarge(directory.path.appending(name)) }
       try written.write(piece)
     }
     try written.commit(as: name)
-    try ControlOwner.give(file(record.id), in: folder)
+    try ControlOwner.give(file(record.id), in: directory)
   }
 }

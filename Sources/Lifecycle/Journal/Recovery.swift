@@ -26,7 +26,7 @@ public struct Recovery {
       do throws(LifecycleError) {
         if let done = try recover(operation) { report.done.append(done) }
       } catch {
-        report.hindered.append(HinderedRecovery(operation: operation, error: error))
+        report.blocked.append(BlockedRecovery(operation: operation, error: error))
       }
     }
     return report
@@ -44,7 +44,7 @@ public struct Recovery {
         "cannot recover the \(record.operation) of '\(operation.container)': its journal names "
           + "'\(place)', which is in no container of this device",
         hint: "the journal may have come with a copy of another device: look at "
-          + "'\(ControlFolder.path(ControlFolder.journal, root: device.root))', and remove it if it "
+          + "'\(ControlDirectory.path(ControlDirectory.journal, root: device.root))', and remove it if it "
           + "is not yours")
     }
     let locks = try AppLocks(record.subjects, root: device.root)
@@ -53,25 +53,25 @@ public struct Recovery {
     if record.state != .preparing { try requireStopped(operation) }
     var outcome = RecoveredOperation(operation: operation, isFinished: operation.canBeFinished)
     do throws(SystemError) {
-      let folder = try ControlFolder.make(ControlFolder.journal, root: device.root)
+      let directory = try ControlDirectory.make(ControlDirectory.journal, root: device.root)
       // Nobody else works on it, with its apps locked: only who looks has its lock for a moment.
-      let lock = try FileLock(OperationJournal.lock(record.id), in: folder, waiting: true)
+      let lock = try FileLock(OperationJournal.lock(record.id), in: directory, waiting: true)
       defer { withExtendedLifetime(lock) {} }
       let opened = OpenedNote(record.id, root: device.root)
       try opened.settle(within: scope)
       switch record.state {
       case .preparing: break
-      case .moving: try finish(record, in: folder, &outcome)
+      case .moving: try finish(record, in: directory, &outcome)
       case .returning:
-        try TakingBack(record, root: device.root).run(
-          &outcome, isGoingOn: true, in: folder)
+        try Rollback(record, root: device.root).run(
+          &outcome, isGoingOn: true, in: directory)
       }
       try removeStaged(record)
       if record.isWhole { removeEmpty(of: record, outcome) }
       try opened.settle()
-      try folder.remove(OperationJournal.file(record.id))
-      try folder.sync()
-      try? folder.remove(OperationJournal.lock(record.id))
+      try directory.remove(OperationJournal.file(record.id))
+      try directory.sync()
+      try? directory.remove(OperationJournal.lock(record.id))
     } catch {
       let reason = outcome.reason.map { "\($0); and taking it back: \(error.description)" }
       throw LifecycleError(
@@ -86,7 +86,7 @@ public struct Recovery {
   /// Takes the steps that are left. Where one of a whole cannot be taken, and that is not for want of
   /// room or for a device that fails, all that were are taken back.
   private func finish(
-    _ record: JournalRecord, in journal: borrowing Folder, _ outcome: inout RecoveredOperation
+    _ record: JournalRecord, in journal: borrowing Directory, _ outcome: inout RecoveredOperation
   ) throws(SystemError) {
     do throws(SystemError) {
       try takeSteps(of: record, &outcome)
@@ -97,7 +97,7 @@ public struct Recovery {
       var record = record
       record.state = .returning
       try OperationJournal.write(record, in: journal)
-      try TakingBack(record, root: device.root).run(
+      try Rollback(record, root: device.root).run(
         &outcome, isGoingOn: false, in: journal)
     }
   }
@@ -123,12 +123,12 @@ public struct Recovery {
   private func removeStaged(_ record: JournalRecord) throws(SystemError) {
     for place in record.staging {
       do throws(SystemError) {
-        try StagingFolder.removeAbandoned(in: Folder.open(resolved: place))
+        try StagingDirectory.removeAbandoned(in: Directory.open(resolved: place))
       } catch { if !error.isMissing { throw error } }
     }
   }
 
-  /// Removes what an operation on an app has of folders in which nothing is: in the safe harbor, and in the
+  /// Removes what an operation on an app has of directories in which nothing is: in the safe harbor, and in the
   /// trash where it was taken back.
   private func removeEmpty(of record: JournalRecord, _ outcome: RecoveredOperation) {
     if !outcome.isFinished { Trash(of: device).removeEmpty(record.id) }

@@ -6,7 +6,7 @@ public struct RecoveryReport: Sendable {
   /// What was finished or taken back, the oldest first.
   public internal(set) var done: [RecoveredOperation] = []
   /// What could be neither: it is as the interruption left it, and can be recovered later.
-  public internal(set) var hindered: [HinderedRecovery] = []
+  public internal(set) var blocked: [BlockedRecovery] = []
 }
 
 /// What became of an interrupted operation.
@@ -23,7 +23,7 @@ public struct RecoveredOperation: Sendable {
 }
 
 /// An interrupted operation that can be neither finished nor taken back now.
-public struct HinderedRecovery: Sendable {
+public struct BlockedRecovery: Sendable {
   public let operation: InterruptedOperation
   /// What hinders it.
   public let error: LifecycleError

@@ -16,7 +16,7 @@ struct RecoveryScope {
   init(_ device: Device, for record: JournalRecord? = nil) {
     let migrates = device.layout == .macOS && record?.isWhole == true
     directories =
-      [device.root.appending(OwnNames.folder)] + device.containerDirectories
+      [device.root.appending(OwnNames.directory)] + device.containerDirectories
       + device.containers.map(\.absolutePath) + (migrates ? [Host.resolved(device.root)] : [])
   }
 
@@ -32,7 +32,7 @@ struct RecoveryScope {
     let parts = path.components
     return permits(path)
       && zip(parts, parts.dropFirst()).contains { own, name in
-        own == OwnNames.folder && name == ControlFolder.trash
+        own == OwnNames.directory && name == ControlDirectory.trash
       }
   }
 

@@ -5,7 +5,7 @@ internal import SystemIO
 extension StepRunner {
   /// Takes a step back, as far as it was taken; tells whether anything had to be done. Those behind it
   /// have been taken back before.
-  func takeBack(_ step: JournalStep) throws(SystemError) -> Bool {
+  func rollBack(_ step: JournalStep) throws(SystemError) -> Bool {
     let isReturned = try returnNew(step)
     return try bringBackKept(step) || isReturned
   }
@@ -13,13 +13,13 @@ extension StepRunner {
   /// Moves what came to where it was staged, unless that still holds it.
   private func returnNew(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let source = step.source, try !isStaged(step) else { return false }
-    return try within(step.root, step.folder) { place throws(SystemError) in
+    return try within(step.root, step.directory) { place throws(SystemError) in
       guard try place.statusIfPresent(step.name) != nil else { return false }
       let name = step.sourceName ?? step.name
       if source == step.root {
         try place.addOpened(step.name, to: place, as: name, note)
       } else {
-        try ladder(source).withFolder(step.folder, making: true) { from throws(SystemError) in
+        try ladder(source).withDirectory(step.directory, making: true) { from throws(SystemError) in
           try place.addOpened(step.name, to: from, as: name, note)
         }
       }
@@ -35,20 +35,20 @@ extension StepRunner {
     if isFresh, step.unit != nil, used == nil { return false }
     let name = used ?? step.keptName ?? step.name
     if kept == step.root {
-      return try within(kept, step.folder) { place throws(SystemError) in
+      return try within(kept, step.directory) { place throws(SystemError) in
         try bringBack(name, from: place, to: place, as: step.name)
       } ?? false
     }
-    return try within(kept, step.folder) { trash throws(SystemError) in
+    return try within(kept, step.directory) { trash throws(SystemError) in
       guard try trash.statusIfPresent(name) != nil else { return false }
-      return try ladder(step.root).withFolder(step.folder) { place throws(SystemError) in
+      return try ladder(step.root).withDirectory(step.directory) { place throws(SystemError) in
         try bringBack(name, from: trash, to: place, as: step.name)
       }
     } ?? false
   }
 
   private func bringBack(
-    _ kept: ByteString, from trash: borrowing Folder, to place: borrowing Folder,
+    _ kept: ByteString, from trash: borrowing Directory, to place: borrowing Directory,
     as name: ByteString
   ) throws(SystemError) -> Bool {
     guard let old = try trash.statusIfPresent(kept) else { return false }

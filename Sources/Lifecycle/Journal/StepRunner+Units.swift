@@ -24,7 +24,7 @@ extension StepRunner {
         if isBegun { taken += 1 }
         if !isBegun, isFresh, step.source != nil { throw SystemError.replaced(step.path) }
       } catch {
-        let left = takeBackAll(unit.prefix(isBegun ? number + 1 : number))
+        let left = rollBackAll(unit.prefix(isBegun ? number + 1 : number))
         throw UnitFailure(step: number, error: error, left: left)
       }
     }
@@ -52,11 +52,11 @@ extension StepRunner {
 
   /// Takes steps back, the last first; gives the one that cannot be. Those before it stay taken: so the
   /// recovery can go on with them, or back.
-  private func takeBackAll(
+  private func rollBackAll(
     _ steps: some BidirectionalCollection<JournalStep>
   ) -> (step: JournalStep, error: SystemError)? {
     for step in steps.reversed() {
-      do throws(SystemError) { _ = try takeBack(step) } catch { return (step, error) }
+      do throws(SystemError) { _ = try rollBack(step) } catch { return (step, error) }
     }
     return nil
   }

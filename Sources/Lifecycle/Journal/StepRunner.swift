@@ -1,11 +1,11 @@
 internal import SystemIO
 
-/// Takes the steps of an operation that are left, by folder handles from the roots down: all of them, or
+/// Takes the steps of an operation that are left, by directory handles from the roots down: all of them, or
 /// after an interruption those that were not taken.
 final class StepRunner {
   private let roots: [JournalRecord.Root]
   private var ladders: [Int: PathLadder] = [:]
-  /// Where a folder is noted that is opened for its move.
+  /// Where a directory is noted that is opened for its move.
   let note: OpenedNote?
   /// Under which names this runner kept what gave way: in units, and where they are others than the
   /// steps say.
@@ -20,7 +20,7 @@ final class StepRunner {
 
   /// Takes a step, unless it was taken; tells whether it had to be.
   func take(_ step: JournalStep) throws(SystemError) -> Bool {
-    let (name, above) = (step.name, step.folder)
+    let (name, above) = (step.name, step.directory)
     guard let source = step.source else {
       return try within(step.root, above) { place throws(SystemError) in
         guard try place.statusIfPresent(name) != nil else { return false }
@@ -30,7 +30,7 @@ final class StepRunner {
     }
     guard let staged = try staged(step, source) else { return false }
     let target = try ladder(step.root)
-    try target.withFolder(above) { place throws(SystemError) in
+    try target.withDirectory(above) { place throws(SystemError) in
       try keepPresent(step, place, for: staged.kind)
       try fill(step, source, place)
     }
@@ -40,7 +40,7 @@ final class StepRunner {
   /// Keeps what stands in the place; again if something else has come there since, which the rename
   /// that follows would replace.
   private func keepPresent(
-    _ step: JournalStep, _ place: borrowing Folder, for kind: FileKind
+    _ step: JournalStep, _ place: borrowing Directory, for kind: FileKind
   ) throws(SystemError) {
     var kept: FileIdentity?
     for _ in 0..<3 {
@@ -60,7 +60,7 @@ final class StepRunner {
   }
 
   private func staged(_ step: JournalStep, _ source: Int) throws(SystemError) -> FileStatus? {
-    try within(source, step.folder) { from throws(SystemError) in
+    try within(source, step.directory) { from throws(SystemError) in
       try from.statusIfPresent(step.sourceName ?? step.name)
     } ?? nil
   }
@@ -68,24 +68,24 @@ final class StepRunner {
   /// Whether what gave way to a step is kept.
   func isKept(_ step: JournalStep) throws(SystemError) -> Bool {
     guard let kept = step.kept else { return false }
-    let status = try within(kept, step.folder) { place throws(SystemError) in
+    let status = try within(kept, step.directory) { place throws(SystemError) in
       try place.statusIfPresent(step.keptName ?? step.name)
     }
     return (status ?? nil) != nil
   }
 
   private func fill(
-    _ step: JournalStep, _ source: Int, _ place: borrowing Folder
+    _ step: JournalStep, _ source: Int, _ place: borrowing Directory
   ) throws(SystemError) {
-    // It gets another name in the same folder, which is open already.
+    // It gets another name in the same directory, which is open already.
     if source == step.root { return try move(step, from: place, to: place) }
-    try ladder(source).withFolder(step.folder) { from throws(SystemError) in
+    try ladder(source).withDirectory(step.directory) { from throws(SystemError) in
       try move(step, from: from, to: place)
     }
   }
 
   private func move(
-    _ step: JournalStep, from: borrowing Folder, to place: borrowing Folder
+    _ step: JournalStep, from: borrowing Directory, to place: borrowing Directory
   ) throws(SystemError) {
     let (name, staged) = (step.name, step.sourceName ?? step.name)
     if let present = try place.statusIfPresent(name), present.kind != .directory {
@@ -96,7 +96,7 @@ final class StepRunner {
 
   /// Keeps what stands in the place.
   private func keep(
-    _ step: JournalStep, _ place: borrowing Folder, leaving: Bool = true
+    _ step: JournalStep, _ place: borrowing Directory, leaving: Bool = true
   ) throws(SystemError) {
     guard let kept = step.kept else {
       throw SystemError.replaced(place.path.appending(step.name))
@@ -106,20 +106,21 @@ final class StepRunner {
       if kept == step.root {
         try place.keep(name, in: place, as: keptName, leaving: leaving, note)
       } else {
-        try ladder(kept).withFolder(step.folder, making: true) { folder throws(SystemError) in
-          try place.keep(name, in: folder, as: keptName, leaving: leaving, note)
+        try ladder(kept).withDirectory(step.directory, making: true) {
+          directory throws(SystemError) in
+          try place.keep(name, in: directory, as: keptName, leaving: leaving, note)
         }
       }
     if let used, used != keptName || step.unit != nil { keptNames[step] = used }
   }
 
-  /// Calls `body` with a folder below a root; nothing where one of them is not there any more.
+  /// Calls `body` with a directory below a root; nothing where one of them is not there any more.
   func within<Result>(
     _ root: Int, _ path: [ByteString],
-    _ body: (borrowing Folder) throws(SystemError) -> Result
+    _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result? {
     do throws(SystemError) {
-      return try ladder(root).withFolder(path, body)
+      return try ladder(root).withDirectory(path, body)
     } catch {
       if error.isMissing { return nil }
       throw error
@@ -129,11 +130,13 @@ final class StepRunner {
   func ladder(_ root: Int) throws(SystemError) -> PathLadder {
     if let ladder = ladders[root] { return ladder }
     let (path, inode) = (roots[root].path, roots[root].inode)
-    let folder =
+    let directory =
       inode == nil
-      ? try Folder.make(resolved: path, permissions: 0o700) : try Folder.open(resolved: path)
-    if let inode, try folder.status().identity.inode != inode { throw SystemError.replaced(path) }
-    let ladder = PathLadder(root: folder)
+      ? try Directory.make(resolved: path, permissions: 0o700) : try Directory.open(resolved: path)
+    if let inode, try directory.status().identity.inode != inode {
+      throw SystemError.replaced(path)
+    }
+    let ladder = PathLadder(root: directory)
     ladders[root] = ladder
     return ladder
   }

@@ -4,7 +4,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// The deletion of units of one container, by the handles of its folders.
+/// The deletion of units of one container, by the handles of its directories.
 struct ContainerPurge: ~Copyable {
   /// What became of a unit.
   enum Outcome {
@@ -24,17 +24,17 @@ struct ContainerPurge: ~Copyable {
   private let number: Int
   private let named: Set<[[UInt8]]>
   private let mayShare: Bool
-  var ladder: FolderLadder
-  /// The folders that are open, from the root down, by entry.
+  var ladder: DirectoryLadder
+  /// The directories that are open, from the root down, by entry.
   private var way: [Int] = [0]
-  /// How many entries of each folder are gone.
+  /// How many entries of each directory are gone.
   private(set) var gone: [Int32: Int32]
   private var planned: PlannedEntries
-  /// Told of each file of a folder that goes as one, while it goes.
+  /// Told of each file of a directory that goes as one, while it goes.
   private let counters: ProgressCounters
 
   init(
-    _ plan: PurgePlan, _ number: Int, _ root: consuming Folder, named: Set<[[UInt8]]>,
+    _ plan: PurgePlan, _ number: Int, _ root: consuming Directory, named: Set<[[UInt8]]>,
     gone: [Int32: Int32], counting counters: ProgressCounters
   ) {
     self.plan = plan
@@ -45,7 +45,7 @@ struct ContainerPurge: ~Copyable {
     self.named = named
     self.gone = gone
     mayShare = (try? root.mayShareBlocks()) ?? false
-    ladder = FolderLadder(root: root)
+    ladder = DirectoryLadder(root: root)
   }
 
   /// Deletes a unit, if it is still what was planned.
@@ -53,7 +53,7 @@ struct ContainerPurge: ~Copyable {
     let entry = Int(unit.entry)
     do throws(SystemError) {
       try go(to: Int(scan.entries[entry].parent))
-      if unit.kind == .folder { return try removeFolder(unit) }
+      if unit.kind == .folder { return try removeDirectory(unit) }
       return try removeFiles(unit)
     } catch {
       if error.isMissing { return .changed("it is not there any more") }
@@ -62,11 +62,11 @@ struct ContainerPurge: ~Copyable {
     }
   }
 
-  /// Takes a folder in hand: each on the way must be the one that the scan saw, which no link is and
+  /// Takes a directory in hand: each on the way must be the one that the scan saw, which no link is and
   /// nothing that was mounted there since.
-  private mutating func go(to folder: Int) throws(SystemError) {
-    if way.last == folder { return }
-    var wanted = [folder]
+  private mutating func go(to directory: Int) throws(SystemError) {
+    if way.last == directory { return }
+    var wanted = [directory]
     while let first = wanted.last, first != 0 { wanted.append(Int(scan.entries[first].parent)) }
     wanted.reverse()
     var common = 0
@@ -130,19 +130,19 @@ struct ContainerPurge: ~Copyable {
     let known = Set(members.map { scan.name($0) })
     for member in DatabaseMember.allCases where !known.contains(database.name(of: member)) {
       let name = database.name(of: member)
-      let isThere = try ladder.withFolder { folder throws(SystemError) in
-        try folder.statusIfPresent(name) != nil
+      let isThere = try ladder.withDirectory { directory throws(SystemError) in
+        try directory.statusIfPresent(name) != nil
       }
       if isThere { return "'\(name)' has come beside it" }
     }
     return nil
   }
 
-  /// In what an entry of the folder in hand is not as it was planned; nil when it is.
+  /// In what an entry of the directory in hand is not as it was planned; nil when it is.
   private func difference(_ index: Int) throws(SystemError) -> String? {
     let name = scan.name(index)
-    let (status, accessed) = try ladder.withFolder { folder throws(SystemError) in
-      try folder.look(name)
+    let (status, accessed) = try ladder.withDirectory { directory throws(SystemError) in
+      try directory.look(name)
     }
     return planned.difference(index, status, accessed)
   }
@@ -157,71 +157,71 @@ struct ContainerPurge: ~Copyable {
       try empty(name, status.identity)
       return bytes
     }
-    try ladder.withFolder { folder throws(SystemError) in try folder.remove(name) }
+    try ladder.withDirectory { directory throws(SystemError) in try directory.remove(name) }
     if status.links > 1 { planned.unlinked.insert(status.identity) }
     gone[scan.entries[index].parent, default: 0] += 1
     return bytes
   }
 
   private func linksLeft(_ name: ByteString) throws(SystemError) -> UInt32 {
-    try ladder.withFolder { folder throws(SystemError) in try folder.status(name).links }
+    try ladder.withDirectory { directory throws(SystemError) in try directory.status(name).links }
   }
 
   /// Bytes of a file that no other file has, too, as the volume says at this moment.
   private func ownBytes(_ index: Int, _ name: ByteString, _ status: FileStatus) -> UInt64 {
     guard mayShare, status.kind == .file, status.allocated > 0 else { return status.allocated }
     let wasShared = plan.request.shared[scan.container.logicalPrefix]?[index] != nil
-    let shared = ladder.withFolder { folder in
+    let shared = ladder.withDirectory { directory in
       // XFS gives blocks back some time after a file is gone; asking for the free space waits.
-      if wasShared { _ = try? folder.space() }
-      return (try? folder.file(name).sharedBytes()) ?? 0
+      if wasShared { _ = try? directory.space() }
+      return (try? directory.file(name).sharedBytes()) ?? 0
     }
     return status.allocated - min(status.allocated, shared)
   }
 
   /// Makes a file empty; only the planned one with one name.
   private func empty(_ name: ByteString, _ identity: FileIdentity) throws(SystemError) {
-    let file = try ladder.withFolder { folder throws(SystemError) in
-      try folder.fileForWriting(name)
+    let file = try ladder.withDirectory { directory throws(SystemError) in
+      try directory.fileForWriting(name)
     }
     let status = try file.status()
     guard status.identity == identity, status.links == 1 else { throw SystemError.replaced(name) }
     try file.truncate(to: 0)
   }
 
-  // MARK: - Folders
+  // MARK: - Directories
 
-  /// Takes a folder that goes as one: it is moved aside in one step, held against the plan there,
+  /// Takes a directory that goes as one: it is moved aside in one step, held against the plan there,
   /// and then deleted, or moved back.
-  private mutating func removeFolder(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
+  private mutating func removeDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     let entry = Int(unit.entry)
-    if unit.terms.action == .truncate { return try emptyFolder(unit) }
+    if unit.terms.action == .truncate { return try emptyDirectory(unit) }
     let name = scan.name(entry)
     let stays = named.contains(components(entry))
     let identity = scan.entries[entry].status.identity
     let path = scan.path(entry)
-    let aside = try AsideFolder(in: ladder.root)
+    let aside = try PurgeStaging(in: ladder.root)
     let (planned, counters) = (planned, counters)
-    let outcome = try ladder.withFolder { folder throws(SystemError) -> Outcome in
-      guard try folder.status(name).identity == identity else {
+    let outcome = try ladder.withDirectory { directory throws(SystemError) -> Outcome in
+      guard try directory.status(name).identity == identity else {
         return .changed("another thing stands in its place")
       }
-      let moved = try aside.take(name, at: path, from: folder, leavingTwin: stays)
-      let check: FolderCheck
+      let moved = try aside.take(name, at: path, from: directory, leavingTwin: stays)
+      let check: DirectoryCheck
       do throws(SystemError) {
-        check = try FolderCheck.run(planned, entry, try aside.folder.folder(moved))
+        check = try DirectoryCheck.run(planned, entry, try aside.directory.directory(moved))
         if let remark = check.difference {
-          try aside.giveBack(moved, name, to: folder, wasExchanged: stays)
+          try aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
           return .changed(remark)
         }
       } catch {
-        try? aside.giveBack(moved, name, to: folder, wasExchanged: stays)
+        try? aside.restoreOriginal(moved, name, to: directory, wasExchanged: stays)
         throw error
       }
       // From here on it is not whole any more and never comes back: the next purge ends what fails.
       do throws(SystemError) {
         let watch = RemovalWatch(didRemove: { counters.didHandle(files: 1) })
-        _ = try aside.folder.removeTree(try aside.doom(moved), watch: watch)
+        _ = try aside.directory.removeTree(try aside.doom(moved), watch: watch)
         return .gone(check.bytes)
       } catch { return .failed(error, 0) }
     }
@@ -230,8 +230,8 @@ struct ContainerPurge: ~Copyable {
     return outcome
   }
 
-  /// Empties the files of a folder that goes as one and whose files stay.
-  private mutating func emptyFolder(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
+  /// Empties the files of a directory that goes as one and whose files stay.
+  private mutating func emptyDirectory(_ unit: PurgeUnit) throws(SystemError) -> Outcome {
     var bytes: UInt64 = 0
     for member in plan.members(of: unit) where scan.entries[member].status.kind == .file {
       try go(to: Int(scan.entries[member].parent))
@@ -245,41 +245,41 @@ struct ContainerPurge: ~Copyable {
     scan.path(entry).components.map { Array($0.bytes) }
   }
 
-  /// Removes the folders that were emptied, but for those that rules name; gives
+  /// Removes the directories that were emptied, but for those that rules name; gives
   /// the bytes that they had.
   mutating func removeEmptied() -> UInt64 {
     var bytes: UInt64 = 0
     var pending = gone.keys.filter { isEmptied($0) }.sorted()
-    while let folder = pending.popLast() {
-      guard mayGo(Int(folder)) else { continue }
-      let (name, entry) = (scan.name(Int(folder)), scan.entries[Int(folder)])
+    while let directory = pending.popLast() {
+      guard mayGo(Int(directory)) else { continue }
+      let (name, entry) = (scan.name(Int(directory)), scan.entries[Int(directory)])
       do throws(SystemError) {
         try go(to: Int(entry.parent))
-        try ladder.withFolder { parent throws(SystemError) in try parent.removeFolder(name) }
+        try ladder.withDirectory { parent throws(SystemError) in try parent.removeDirectory(name) }
       } catch { continue }
       bytes += entry.status.allocated
       // Never again; and its parent, if that was the last in it.
-      gone[folder] = -1
+      gone[directory] = -1
       gone[entry.parent, default: 0] += 1
       if isEmptied(entry.parent) { pending.append(entry.parent) }
     }
     return bytes
   }
 
-  private func isEmptied(_ folder: Int32) -> Bool {
-    folder != 0 && gone[folder] == scan.entries[Int(folder)].childCount
+  private func isEmptied(_ directory: Int32) -> Bool {
+    directory != 0 && gone[directory] == scan.entries[Int(directory)].childCount
   }
 
-  /// Whether an emptied folder goes: the policy lets go what is in it, and no rule names it.
-  private func mayGo(_ folder: Int) -> Bool {
-    let verdict = scan.entries[folder].verdicts.keep
+  /// Whether an emptied directory goes: the policy lets go what is in it, and no rule names it.
+  private func mayGo(_ directory: Int) -> Bool {
+    let verdict = scan.entries[directory].verdicts.keep
     return verdict.purge != .never
       && (verdict.dataClass == .cache || verdict.dataClass == .temporary)
-      && !named.contains(components(folder))
+      && !named.contains(components(directory))
   }
 }
 
 extension SystemError {
-  /// Whether something else stands where a thing was, a link or another folder.
+  /// Whether something else stands where a thing was, a link or another directory.
   fileprivate var isReplaced: Bool { isLink || isStale }
 }

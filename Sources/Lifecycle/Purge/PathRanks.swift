@@ -5,14 +5,14 @@ struct PathRanks {
   private var next: UInt32 = 0
   private var siblings: [Sibling] = []
 
-  /// An entry of a folder, by what it is ordered.
+  /// An entry of a directory, by what it is ordered.
   private struct Sibling {
     let entry: Int32
     let start: Int32
     let end: Int32
-    /// A folder's path goes on with a slash; a file's ends, before whatever goes on.
+    /// A directory's path goes on with a slash; a file's ends, before whatever goes on.
     let behind: Int16
-    /// The next eight bytes of the path behind what all names of the folder begin with, the first
+    /// The next eight bytes of the path behind what all names of the directory begin with, the first
     /// one the highest; zeros where the path ends.
     var key: UInt64 = 0
   }
@@ -38,7 +38,7 @@ struct PathRanks {
     }
   }
 
-  /// By entry: 0 where no unit is there or below, 1 for a folder on the way to one, else the unit's
+  /// By entry: 0 where no unit is there or below, 1 for a directory on the way to one, else the unit's
   /// place, from 2.
   private static func places(of units: [PurgeUnit], in scan: ContainerScan) -> SpillableArray<Int32>
   {
@@ -59,13 +59,13 @@ struct PathRanks {
 
   private static func sibling(_ index: Int, _ scan: ContainerScan) -> Sibling {
     let range = scan.entries[index].nameRange
-    let isFolder = scan.entries[index].status.kind == .directory
+    let isDirectory = scan.entries[index].status.kind == .directory
     return Sibling(
       entry: Int32(index), start: Int32(range.lowerBound), end: Int32(range.upperBound),
-      behind: isFolder ? Int16(UInt8(ascii: "/")) : -1)
+      behind: isDirectory ? Int16(UInt8(ascii: "/")) : -1)
   }
 
-  /// Sorts siblings as their paths are ordered: a folder as if a slash stood behind its name.
+  /// Sorts siblings as their paths are ordered: a directory as if a slash stood behind its name.
   private mutating func sort(_ names: Span<UInt8>) {
     let common = commonCount(names)
     for place in siblings.indices {

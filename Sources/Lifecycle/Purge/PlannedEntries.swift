@@ -26,8 +26,8 @@ struct PlannedEntries {
   }
 }
 
-/// Holds a folder that was moved aside against the plan: everything in it must be what was planned.
-struct FolderCheck: WalkVisitor {
+/// Holds a directory that was moved aside against the plan: everything in it must be what was planned.
+struct DirectoryCheck: WalkVisitor {
   private let planned: PlannedEntries
   private let lookup: EntryLookup
   /// What is not as planned, and in what.
@@ -42,42 +42,42 @@ struct FolderCheck: WalkVisitor {
     lookup = EntryLookup(planned.scan)
   }
 
-  /// Looks at all that is in a folder, which is an entry of the plan's.
+  /// Looks at all that is in a directory, which is an entry of the plan's.
   static func run(
-    _ planned: PlannedEntries, _ entry: Int, _ folder: consuming Folder
-  ) throws(SystemError) -> FolderCheck {
-    var check = FolderCheck(planned)
-    let status = try folder.status()
+    _ planned: PlannedEntries, _ entry: Int, _ directory: consuming Directory
+  ) throws(SystemError) -> DirectoryCheck {
+    var check = DirectoryCheck(planned)
+    let status = try directory.status()
     guard status.identity == planned.scan.entries[entry].status.identity else {
       check.difference = "another thing stands in its place"
       return check
     }
     check.bytes = status.allocated
-    var walk = Walk(folder)
+    var walk = Walk(directory)
     walk.run(&check, state: entry)
     return check
   }
 
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Int,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Int,
     descent: inout WalkDescent<Int>
   ) {
     let scan = planned.scan
     for number in 0..<batch.entries.count {
       let (entry, name) = (batch.entries[number], batch.name(batch.entries[number]))
       guard let child = lookup.child(named: name, of: state), !entry.status.isMountPoint else {
-        difference = "'\(folder.relativePath.appending(name))' has come into it"
+        difference = "'\(directory.relativePath.appending(name))' has come into it"
         return
       }
-      let isFolder = entry.status.kind == .directory
-      // A folder is compared by what is in it.
-      if let found = isFolder && entry.status.identity == scan.entries[child].status.identity
+      let isDirectory = entry.status.kind == .directory
+      // A directory is compared by what is in it.
+      if let found = isDirectory && entry.status.identity == scan.entries[child].status.identity
         ? nil : planned.difference(child, entry.status, entry.accessed)
       {
-        difference = "'\(folder.relativePath.appending(name))': \(found)"
+        difference = "'\(directory.relativePath.appending(name))': \(found)"
         return
       }
-      if isFolder { descent.enter(number, with: child) }
+      if isDirectory { descent.enter(number, with: child) }
       add(entry.status)
     }
   }

@@ -16,9 +16,9 @@ struct PurgeFinder {
   /// The companions of databases that are units, by the database's entry.
   private(set) var companions: [Int32: [Int32]] = [:]
   /// Why entries are no candidates: those for which the policy's word is not all there is to say.
-  private(set) var obstacles: [Int32: PurgeObstacle] = [:]
+  private(set) var obstacles: [Int32: PurgeConflict] = [:]
 
-  /// The names of files that mark the folder that they lie in.
+  /// The names of files that mark the directory that they lie in.
   private let markFiles: [ByteString]
 
   init(_ scan: ContainerScan, at place: Int, _ policy: CompiledPolicy, _ request: PurgeRequest) {
@@ -36,9 +36,9 @@ struct PurgeFinder {
 
   /// Finds all units.
   mutating func run() {
-    guard !scan.entries.isEmpty, !scan.ownFolders.contains(0) else { return }
+    guard !scan.entries.isEmpty, !scan.ownDirectories.contains(0) else { return }
     var pending = [0]
-    while let folder = pending.popLast() { look(in: folder, &pending) }
+    while let directory = pending.popLast() { look(in: directory, &pending) }
   }
 
   /// Gives the units found away.
@@ -48,14 +48,14 @@ struct PurgeFinder {
     return found
   }
 
-  private mutating func look(in folder: Int, _ pending: inout [Int]) {
-    let children = scan.entries[folder].children
-    let databases = FolderDatabases(children, scan)
+  private mutating func look(in directory: Int, _ pending: inout [Int]) {
+    let children = scan.entries[directory].children
+    let databases = DirectoryDatabases(children, scan)
     for index in children {
       let entry = scan.entries[index]
       switch entry.status.kind {
       case .directory:
-        if !takeFolder(index) { pending.append(index) }
+        if !takeDirectory(index) { pending.append(index) }
       case .file, .symlink:
         guard !databases.isCompanion(index) else { continue }
         let companions = databases.companions(of: index)
@@ -79,7 +79,7 @@ struct PurgeFinder {
   }
 
   /// What the policy never lets go is most of a device: that is told by its verdict.
-  private mutating func note(_ obstacle: PurgeObstacle, at index: Int) {
+  private mutating func note(_ obstacle: PurgeConflict, at index: Int) {
     if obstacle != .never { obstacles[Int32(index)] = obstacle }
   }
 
@@ -100,10 +100,10 @@ struct PurgeFinder {
   }
 
   /// Why an entry may not go whatever goes with it; nil where it may.
-  private func obstacle(_ index: Int) -> PurgeObstacle? {
+  private func obstacle(_ index: Int) -> PurgeConflict? {
     let entry = scan.entries[index]
     if entry.status.isMountPoint { return .mount }
-    if scan.ownFolders.contains(index) { return .own }
+    if scan.ownDirectories.contains(index) { return .own }
     let verdict = entry.verdicts.keep
     guard let terms = verdict.purge.terms else { return .never }
     // Another name of it may lie among what is precious.
@@ -125,12 +125,12 @@ struct PurgeFinder {
     }
   }
 
-  // MARK: - Folders
+  // MARK: - Directories
 
-  /// Takes a folder that a rule names as one; false when it is to be looked into.
-  private mutating func takeFolder(_ index: Int) -> Bool {
+  /// Takes a directory that a rule names as one; false when it is to be looked into.
+  private mutating func takeDirectory(_ index: Int) -> Bool {
     let entry = scan.entries[index]
-    if entry.status.isMountPoint || scan.ownFolders.contains(index) {
+    if entry.status.isMountPoint || scan.ownDirectories.contains(index) {
       obstacles[Int32(index)] = entry.status.isMountPoint ? .mount : .own
       return true
     }
@@ -138,7 +138,7 @@ struct PurgeFinder {
       return false
     }
     var sum = UnitSum()
-    guard let hindrance = sumFolder(index, &sum) else {
+    guard let hindrance = sumDirectory(index, &sum) else {
       if sum.files > 0 { append(index, .folder, sum) }
       return true
     }
@@ -146,18 +146,20 @@ struct PurgeFinder {
     return true
   }
 
-  /// Adds up all that is in a folder; gives the first entry that may not go.
-  private func sumFolder(_ top: Int, _ sum: inout UnitSum) -> Int? {
+  /// Adds up all that is in a directory; gives the first entry that may not go.
+  private func sumDirectory(_ top: Int, _ sum: inout UnitSum) -> Int? {
     var pending = [top]
-    while let folder = pending.popLast() {
-      for index in [folder] + Array(scan.entries[folder].children) {
-        if index != folder || folder == top {
+    while let directory = pending.popLast() {
+      for index in [directory] + Array(scan.entries[directory].children) {
+        if index != directory || directory == top {
           let found = obstacle(index)
-          // A mark that lies in the folder goes with it.
+          // A mark that lies in the directory goes with it.
           if let found, found != .mark { return index }
           add(index, to: &sum)
         }
-        if index != folder, scan.entries[index].status.kind == .directory { pending.append(index) }
+        if index != directory, scan.entries[index].status.kind == .directory {
+          pending.append(index)
+        }
       }
     }
     sum.settleLinks()
@@ -169,15 +171,15 @@ struct PurgeFinder {
   private func add(_ index: Int, to sum: inout UnitSum) {
     let entry = scan.entries[index]
     let accessed = scan.accessTimes[index]
-    // Listing a folder counts as reading it: only its changes tell of use.
-    let isFolder = entry.status.kind == .directory
+    // Listing a directory counts as reading it: only its changes tell of use.
+    let isDirectory = entry.status.kind == .directory
     sum.newest = max(
-      sum.newest, entry.status.modified.seconds, isFolder ? Int64.min : accessed ?? Int64.min)
+      sum.newest, entry.status.modified.seconds, isDirectory ? Int64.min : accessed ?? Int64.min)
     if let terms = entry.verdicts.keep.purge.terms {
       if sum.terms.map({ $0.order < terms.order }) ?? true { sum.terms = terms }
     }
-    if !isFolder { sum.files += 1 }
-    if entry.status.links > 1, !isFolder {
+    if !isDirectory { sum.files += 1 }
+    if entry.status.links > 1, !isDirectory {
       sum.links[entry.status.identity, default: (0, entry.status)].count += 1
       sum.hasLinks = true
     } else {
@@ -220,7 +222,7 @@ private struct UnitSum {
 }
 
 /// The databases among the files of one folder: those beside which companions of theirs lie.
-struct FolderDatabases {
+struct DirectoryDatabases {
   private var owners: [Int: [Int]] = [:]
   private var members: Set<Int> = []
 

@@ -4,9 +4,9 @@ public import SystemIO
 
 /// Carries out a purge's plan.
 ///
-/// What a volume's goal asks for is taken from the plan in its order, and done app by app and folder by
-/// folder; what turns out not to go (an app that began to run, a file that was used meanwhile) is
-/// made up for by what comes next in the order. Everything is done by folder handles that are
+/// What a volume's goal asks for is taken from the plan in its order, and done app by app and directory by
+/// directory; what turns out not to go (an app that began to run, a file that was used meanwhile) is
+/// made up for by what comes next in the order. Everything is done by directory handles that are
 /// accepted only if they are the planned folders: nothing is deleted through a link or on another
 /// mount. A unit goes whole or stays whole, whenever the program ends (docs/purge.md). Not
 /// guaranteed: that an app which starts in the same moment misses nothing.
@@ -47,7 +47,7 @@ public struct PurgeOptions: Sendable {
       PurgeRequest.sign(of: party, in: scan)
     },
     space: @escaping @Sendable (ByteString) -> VolumeSpace? = { path in
-      try? Folder.open(resolved: path).space()
+      try? Directory.open(resolved: path).space()
     }
   ) {
     self.isStopping = isStopping

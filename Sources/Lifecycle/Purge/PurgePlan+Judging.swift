@@ -13,7 +13,7 @@ public struct PurgeJudgement: Sendable {
   /// The levels at which it goes.
   public internal(set) var levels: [PressureLevel] = []
   /// Why it is no candidate.
-  public internal(set) var obstacle: PurgeObstacle?
+  public internal(set) var obstacle: PurgeConflict?
   /// What says that its app runs.
   public internal(set) var running: String?
   /// What of the policy decided.
@@ -53,19 +53,19 @@ extension PurgePlan {
     if let owner = companions[container].first(where: { $0.value.contains(Int32(entry)) }) {
       wanted.insert(owner.key)
     }
-    var folders: Set<Int32> = []
+    var directories: Set<Int32> = []
     var at = entry
     while at != 0 {
       at = Int(scan.entries[at].parent)
-      folders.insert(Int32(at))
+      directories.insert(Int32(at))
     }
     return units.firstIndex { unit in
       unit.container == Int32(container)
-        && (wanted.contains(unit.entry) || unit.kind == .folder && folders.contains(unit.entry))
+        && (wanted.contains(unit.entry) || unit.kind == .folder && directories.contains(unit.entry))
     }
   }
 
-  private func obstacle(_ container: Int, _ entry: Int) -> PurgeObstacle {
+  private func obstacle(_ container: Int, _ entry: Int) -> PurgeConflict {
     let scan = scan.containers[container]
     if let known = obstacles[container][Int32(entry)] { return known }
     if scan.entries[entry].verdicts.keep.purge == .never { return .never }

@@ -16,11 +16,11 @@ public struct PurgePlan: Sendable {
   /// The companions of each database that is a candidate, by container and entry.
   let companions: [[Int32: [Int32]]]
   /// Why entries are no candidates, by container and entry.
-  let obstacles: [[Int32: PurgeObstacle]]
+  let obstacles: [[Int32: PurgeConflict]]
 
   /// Makes the plan.
   public static func make(_ scan: DeviceScan, _ request: PurgeRequest) -> PurgePlan {
-    var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeObstacle]])
+    var (units, companions, obstacles): ([PurgeUnit], [[Int32: [Int32]]], [[Int32: PurgeConflict]])
     (units, companions, obstacles) = ([], [], [])
     let quotas = scan.policy.quotas.isEmpty ? nil : PurgeQuotas(scan.containers, scan.policy)
     var ranks = PathRanks()
@@ -80,7 +80,7 @@ public struct PurgePlan: Sendable {
     scan.containers[Int(unit.container)].entries[Int(unit.entry)].status.identity.device
   }
 
-  /// The entries that make up a unit, a folder before what is in it, a database first.
+  /// The entries that make up a unit, a directory before what is in it, a database first.
   func members(of unit: PurgeUnit) -> [Int] {
     let entry = Int(unit.entry)
     switch unit.kind {

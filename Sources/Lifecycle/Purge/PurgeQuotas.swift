@@ -7,7 +7,7 @@ struct PurgeQuotas {
   private let quotas: [Quota]
   /// Bytes by quota and app.
   private var used: [[ByteString: UInt64]]
-  /// By container and quota, which entries count: the topmost folders and files that match.
+  /// By container and quota, which entries count: the topmost directories and files that match.
   private var counted: [[Set<Int32>]] = []
 
   init(_ scans: [ContainerScan], _ policy: CompiledPolicy) {
@@ -63,12 +63,12 @@ struct PurgeQuotas {
       let (high, low) = used.multipliedFullWidth(by: 1000)
       let size = UInt64(quota.size)
       let share = high >= size ? UInt64.max : size.dividingFullWidth((high, low)).quotient
-      // Units of one folder stand together.
-      var (folder, isBelow): (Int32, Bool) = (-1, false)
+      // Units of one directory stand together.
+      var (directory, isBelow): (Int32, Bool) = (-1, false)
       for unit in units.indices {
         let parent = scan.entries[Int(units[unit].entry)].parent
-        if parent != folder {
-          (folder, isBelow) = (parent, Self.isCounted(Int(parent), tops, scan))
+        if parent != directory {
+          (directory, isBelow) = (parent, Self.isCounted(Int(parent), tops, scan))
         }
         guard isBelow || tops.contains(units[unit].entry) else { continue }
         units[unit].overQuota = max(units[unit].overQuota, UInt32(clamping: share))

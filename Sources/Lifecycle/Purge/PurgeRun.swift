@@ -8,7 +8,7 @@ struct PurgeRun {
   let plan: PurgePlan
   let options: PurgeOptions
   private(set) var report = PurgeReport()
-  /// How many entries of each folder are gone, by container.
+  /// How many entries of each directory are gone, by container.
   private var emptied: [Int: [Int32: Int32]] = [:]
   private var partyPlaces: [ByteString: Int] = [:]
   /// The parties that were found to run meanwhile.
@@ -55,9 +55,9 @@ struct PurgeRun {
     for scan in plan.scan.containers {
       guard scan.entries.first?.status.identity.device == device,
         plan.request.only?.contains(scan.container.logicalPrefix) ?? true,
-        let root = try? Folder.open(resolved: scan.container.absolutePath)
+        let root = try? Directory.open(resolved: scan.container.absolutePath)
       else { continue }
-      let left = AsideFolder.settleLeftovers(in: root)
+      let left = PurgeStaging.settleLeftovers(in: root)
       report.failed += left.kept.map {
         PathRemark(
           path: $0, remark: "a purge that was killed moved it here and it cannot be moved back")
@@ -68,7 +68,7 @@ struct PurgeRun {
     }
   }
 
-  /// Deletes units, party by party and, of each, folder by folder.
+  /// Deletes units, party by party and, of each, directory by directory.
   private mutating func purge(_ batch: [Int]) {
     var byParty: [ByteString: [Int]] = [:]
     var order: [ByteString] = []
@@ -101,12 +101,12 @@ struct PurgeRun {
   private mutating func purge(_ number: Int, _ places: ArraySlice<Int>, _ party: ByteString) {
     let scan = plan.scan.containers[number]
     do throws(SystemError) {
-      let root = try Folder.open(resolved: scan.container.absolutePath)
+      let root = try Directory.open(resolved: scan.container.absolutePath)
       guard try root.status().identity == scan.entries[0].status.identity else {
         throw SystemError.replaced(scan.container.absolutePath)
       }
       var purge = ContainerPurge(
-        plan, number, root, named: plan.scan.policy.namedFolders(scan.container.kind),
+        plan, number, root, named: plan.scan.policy.namedDirectories(scan.container.kind),
         gone: emptied[number] ?? [:], counting: options.counters)
       remove(places, by: &purge, party)
       emptied[number] = purge.gone
@@ -131,7 +131,7 @@ struct PurgeRun {
   private mutating func take(
     _ outcome: ContainerPurge.Outcome, _ unit: PurgeUnit, _ party: ByteString
   ) {
-    // Files of a folder that goes as one count while they go.
+    // Files of a directory that goes as one count while they go.
     let wentByFiles =
       unit.kind == .folder && unit.terms.action != .truncate && !outcome.leavesAll
     if !wentByFiles { options.counters.didHandle(files: Int(unit.files)) }

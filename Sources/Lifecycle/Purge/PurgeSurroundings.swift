@@ -34,8 +34,8 @@ extension PurgeRequest {
       guard let root = container.entries.first, spaces[root.status.identity.device] == nil else {
         continue
       }
-      let folder = try Folder.open(resolved: container.container.absolutePath)
-      spaces[root.status.identity.device] = try folder.space()
+      let directory = try Directory.open(resolved: container.container.absolutePath)
+      spaces[root.status.identity.device] = try directory.space()
     }
     return spaces
   }
@@ -46,7 +46,7 @@ extension PurgeRequest {
   private static func running(_ scan: DeviceScan) -> [ByteString: String] {
     let parties = parties(scan)
     if parties.isEmpty { return [:] }
-    let (apps, rivals) = (RunningApps(scan), PurgeRivals(scan.device))
+    let (apps, rivals) = (RunningApps(scan), ConcurrentOperations(scan.device))
     var running: [ByteString: String] = [:]
     for party in parties {
       running[party] = rivals.sign(among: scan.containers(of: party)) ?? apps.sign(of: party)?.text
@@ -68,7 +68,7 @@ extension PurgeRequest {
   /// What says that a party runs at this moment: any of its containers is in use, of a group one of
   /// its members', by an app or by another operation of this program.
   public static func sign(of party: ByteString, in scan: DeviceScan) -> String? {
-    let rivals = PurgeRivals(scan.device)
+    let rivals = ConcurrentOperations(scan.device)
     if let sign = rivals.sign(among: scan.containers(of: party)) { return sign }
     let apps = scan.apps(with: party)
     let wanted = scan.containers.filter { apps.contains(PurgePlan.party(of: $0.container)) }
@@ -86,7 +86,7 @@ extension PurgeRequest {
   ) throws(SystemError) -> [ByteString: [Int: UInt64]] {
     var found: [ByteString: [Int: UInt64]] = [:]
     for container in scan.containers {
-      let root = try Folder.open(resolved: container.container.absolutePath)
+      let root = try Directory.open(resolved: container.container.absolutePath)
       guard try root.mayShareBlocks() else { continue }
       let bytes = SharedBytes.measure(container, root, following)
       if !bytes.isEmpty { found[container.container.logicalPrefix] = bytes }
@@ -124,15 +124,15 @@ extension RunningApps {
 private enum SharedBytes {
   /// What cannot be asked counts as a file's own.
   static func measure(
-    _ scan: ContainerScan, _ root: consuming Folder, _ following: PurgeOptions
+    _ scan: ContainerScan, _ root: consuming Directory, _ following: PurgeOptions
   ) -> [Int: UInt64] {
     var found: [Int: UInt64] = [:]
-    var ladder = FolderLadder(root: root)
+    var ladder = DirectoryLadder(root: root)
     var pending: [(entry: Int, depth: Int)] = [(0, 0)]
-    while let (folder, depth) = pending.popLast(), !following.isStopping() {
-      following.counters.begin(scan.logicalPath(folder))
-      guard folder == 0 || enter(folder, depth, scan, &ladder) else { continue }
-      for child in scan.entries[folder].children {
+    while let (directory, depth) = pending.popLast(), !following.isStopping() {
+      following.counters.begin(scan.logicalPath(directory))
+      guard directory == 0 || enter(directory, depth, scan, &ladder) else { continue }
+      for child in scan.entries[directory].children {
         let entry = scan.entries[child]
         if entry.status.kind == .directory, !entry.status.isMountPoint {
           pending.append((child, depth + 1))
@@ -140,7 +140,7 @@ private enum SharedBytes {
           entry.verdicts.keep.purge != .never
         {
           let name = scan.name(child)
-          let bytes = ladder.withFolder { folder in try? folder.file(name).sharedBytes() }
+          let bytes = ladder.withDirectory { directory in try? directory.file(name).sharedBytes() }
           if let bytes, bytes > 0 { found[child] = bytes }
         }
       }
@@ -149,11 +149,11 @@ private enum SharedBytes {
   }
 
   private static func enter(
-    _ folder: Int, _ depth: Int, _ scan: ContainerScan, _ ladder: inout FolderLadder
+    _ directory: Int, _ depth: Int, _ scan: ContainerScan, _ ladder: inout DirectoryLadder
   ) -> Bool {
     do throws(SystemError) {
       try ladder.ascend(to: depth - 1)
-      try ladder.descend(scan.name(folder), scan.entries[folder].status.identity)
+      try ladder.descend(scan.name(directory), scan.entries[directory].status.identity)
       return true
     } catch { return false }
   }

@@ -2,14 +2,14 @@ public import PolicyEngine
 public import SystemIO
 
 /// What is deleted together to gain space, or not at all: a file, a database with its companions, or
-/// a folder that a rule names as one (docs/purge.md, "Units").
+/// a directory that a rule names as one (docs/purge.md, "Units").
 public struct PurgeUnit: Sendable, Hashable {
   /// What it is.
   public enum Kind: String, Sendable, Hashable, CaseIterable {
     case file
     /// A database's file; with it go its log, its journal and its shared memory.
     case database
-    /// A folder with all that is in it.
+    /// A directory with all that is in it.
     case folder
   }
 
@@ -68,7 +68,7 @@ public struct PurgeUnit: Sendable, Hashable {
 }
 
 /// Why something is not deleted though a purge came by.
-public enum PurgeObstacle: Sendable, Hashable {
+public enum PurgeConflict: Sendable, Hashable {
   /// The policy lets it never go.
   case never
   /// Its class is precious to somebody, and no rule says `allow-loss`.
@@ -79,9 +79,9 @@ public enum PurgeObstacle: Sendable, Hashable {
   case mount
   /// It is this program's own, or a repository of it.
   case own
-  /// A folder that is emptied and stays, or goes when it is empty.
+  /// A directory that is emptied and stays, or goes when it is empty.
   case folder
-  /// The mark by which its folder is known to be disposable.
+  /// The mark by which its directory is known to be disposable.
   case mark
   /// A file that would be emptied, and that has other names.
   case linked

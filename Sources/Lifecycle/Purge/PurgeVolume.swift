@@ -154,7 +154,7 @@ extension PurgeRequest.Goal {
   ) throws(LifecycleError) -> Bool {
     for container in device.containers {
       do throws(SystemError) {
-        if isUnmet(try Folder.open(resolved: container.absolutePath).space(), policy) {
+        if isUnmet(try Directory.open(resolved: container.absolutePath).space(), policy) {
           return true
         }
       } catch { if !error.isMissing { throw LifecycleError(error) } }

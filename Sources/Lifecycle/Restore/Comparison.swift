@@ -6,26 +6,27 @@ struct Comparison {
   let reader: RepositoryReader
   let mode: OverwriteMode
 
-  /// What is to be done where something stands in an entry's place: a child of a folder, or the
-  /// folder itself.
+  /// What is to be done where something stands in an entry's place: a child of a directory, or the
+  /// directory itself.
   func action(
-    for entry: TreeEntry, _ status: FileStatus, in folder: borrowing Folder, _ name: ByteString?
+    for entry: TreeEntry, _ status: FileStatus, in directory: borrowing Directory,
+    _ name: ByteString?
   ) throws -> RestoreAction {
     switch mode {
     case .always: return .replace
     case .never: return .leave
     case .ifChanged:
-      return try isSame(entry, status, in: folder, name) ? .same : .replace
+      return try isSame(entry, status, in: directory, name) ? .same : .replace
     case .ifNewer:
       if status.modified < entry.modified { return .replace }
-      return try isSame(entry, status, in: folder, name) ? .same : .leave
+      return try isSame(entry, status, in: directory, name) ? .same : .leave
     }
   }
 
   /// Whether nothing but a look at the content could find a difference. Owners count only where they
   /// could be set, and so do the bits that are for them alone.
   private func isSame(
-    _ entry: TreeEntry, _ status: FileStatus, in folder: borrowing Folder, _ name: ByteString?
+    _ entry: TreeEntry, _ status: FileStatus, in directory: borrowing Directory, _ name: ByteString?
   ) throws -> Bool {
     guard status.kind == entry.node.kind, status.modified == entry.modified,
       status.kind == .symlink
@@ -38,24 +39,24 @@ struct Comparison {
     case .characterDevice(let device), .blockDevice(let device):
       if status.specialDevice != device.linux { return false }
     case .symlink(let target):
-      if try name.map({ try folder.target(of: $0) }) != target { return false }
+      if try name.map({ try directory.target(of: $0) }) != target { return false }
     case .directory, .fifo, .socket: break
     }
     return try isSame(
-      entry.attributes, name.map { folder.attributes(of: $0) } ?? folder.attributes)
-      && hasSameFlags(entry, in: folder, name)
+      entry.attributes, name.map { directory.attributes(of: $0) } ?? directory.attributes)
+      && hasSameFlags(entry, in: directory, name)
   }
 
   /// Asked last, because it opens the file. What cannot be opened, or has no flags, counts as having
   /// those that are stored.
   private func hasSameFlags(
-    _ entry: TreeEntry, in folder: borrowing Folder, _ name: ByteString?
+    _ entry: TreeEntry, in directory: borrowing Directory, _ name: ByteString?
   ) throws -> Bool {
     let present: UInt32?
     switch (entry.node, name) {
-    case (.file, let name?): present = try? folder.fileUntouched(name).flags()
-    case (.directory, let name?): present = try? folder.folder(name).flags()
-    case (.directory, nil): present = try folder.flags()
+    case (.file, let name?): present = try? directory.fileUntouched(name).flags()
+    case (.directory, let name?): present = try? directory.directory(name).flags()
+    case (.directory, nil): present = try directory.flags()
     default: return true
     }
     guard let present else { return true }

@@ -25,7 +25,7 @@ struct DatabaseMoves {
   private let plan: RestorePlan
   private let findings: RestoreFindings
   private let keeping: Keeping
-  private let deleted: Set<FolderChild>
+  private let deleted: Set<DirectoryChild>
 
   init(_ plan: RestorePlan, without findings: RestoreFindings, keeping: Keeping) {
     (self.plan, self.findings, self.keeping) = (plan, findings, keeping)
@@ -50,7 +50,7 @@ struct DatabaseMoves {
 
   /// What is to be deleted anyway goes when the database has come; the rest stays beside it.
   private func stray(named name: ByteString, of database: PlannedDatabase) -> Move {
-    let child = FolderChild(folder: database.folder, name: name)
+    let child = DirectoryChild(directory: database.directory, name: name)
     return move(name, of: database, entry: nil, isWanted: !deleted.contains(child))
   }
 
@@ -58,7 +58,7 @@ struct DatabaseMoves {
   private func move(
     _ name: ByteString, of database: PlannedDatabase, entry: Int?, isWanted: Bool
   ) -> Move {
-    let path = plan.tree.path(database.folder, from: 0).appending(name)
+    let path = plan.tree.path(database.directory, from: 0).appending(name)
     let source = entry.map { _ in RestorePlan.StepRoot.staged }
     var move = Move(step: JournalStep(path: path, source: source), entry: entry)
     let isWithDatabase = isPutAside(database.entry)

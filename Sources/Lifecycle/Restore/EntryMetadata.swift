@@ -15,7 +15,7 @@ struct EntryMetadata {
   /// attributes. `user.*` attributes are refused, even to the owner, on a file that is not writable.
   var initialPermissions: UInt16 { attributes.isEmpty ? entry.permissions & 0o777 : 0o600 }
 
-  /// Sets the metadata of an open file that is new, or of a folder that has all its content. Owner
+  /// Sets the metadata of an open file that is new, or of a directory that has all its content. Owner
   /// and mode are left alone where they are right by themselves: as `fresh` has them.
   func set<Target: MetadataTarget & ~Copyable>(
     on target: borrowing Target, fresh: FileStatus? = nil
@@ -37,16 +37,16 @@ struct EntryMetadata {
   }
 
   /// Sets the metadata of a link or a special file, which are not opened.
-  func set(onChild name: ByteString, of folder: borrowing Folder) {
+  func set(onChild name: ByteString, of directory: borrowing Directory) {
     setOwner { user, group throws(SystemError) in
-      try folder.setOwner(user: user, group: group, of: name)
+      try directory.setOwner(user: user, group: group, of: name)
     }
-    set(attributes, on: folder.attributes(of: name))
+    set(attributes, on: directory.attributes(of: name))
     if entry.kind != .symlink {
-      let permissions = permissions { () throws(SystemError) in try folder.status(name) }
-      attempt { () throws(SystemError) in try folder.setPermissions(permissions, of: name) }
+      let permissions = permissions { () throws(SystemError) in try directory.status(name) }
+      attempt { () throws(SystemError) in try directory.setPermissions(permissions, of: name) }
     }
-    attempt { () throws(SystemError) in try folder.setModified(entry.modified, of: name) }
+    attempt { () throws(SystemError) in try directory.setModified(entry.modified, of: name) }
   }
 
   /// Removes the attributes of what was there before that the entry has not.
@@ -59,7 +59,7 @@ struct EntryMetadata {
     }
   }
 
-  /// Makes a folder that was there writable for its owner, until it gets its mode.
+  /// Makes a directory that was there writable for its owner, until it gets its mode.
   private func openForAttributes<Target: MetadataTarget & ~Copyable>(on target: borrowing Target) {
     guard !attributes.isEmpty, let mode = try? target.status().permissions, mode & 0o200 == 0
     else { return }
@@ -81,7 +81,7 @@ struct EntryMetadata {
     let kept =
       (try? status()).map { SetIDBits.kept(entry.permissions, entry.owner, entry.group, on: $0) }
       ?? entry.permissions & ~SetIDBits.all
-    // Of a folder that is as it can be it was said before.
+    // Of a directory that is as it can be it was said before.
     if kept != entry.permissions, entry.action != .same {
       findings.remark(
         number, "it comes without set-user-id and set-group-id: it is another user's or group's")

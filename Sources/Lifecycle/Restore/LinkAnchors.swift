@@ -5,7 +5,7 @@ internal import SystemIO
 struct LinkAnchors: Sendable {
   /// A container that links may name.
   struct Anchor: Sendable, Hashable {
-    /// The name of its folder, where the platform made it.
+    /// The name of its directory, where the platform made it.
     let uuid: ByteString?
     /// Where it lay.
     let from: ByteString

@@ -1,6 +1,6 @@
 internal import SystemIO
 
-/// Databases in a folder that is merged into get their place as wholes, by the steps of the journal
+/// Databases in a directory that is merged into get their place as wholes, by the steps of the journal
 /// whether there is one or not: so what cannot be placed whole is taken back.
 extension Placement {
   /// Places the databases, each of them whole or not at all.
@@ -35,13 +35,13 @@ extension Placement {
   /// Removes what gave way, when all has come that it gave way to.
   private mutating func remove(_ name: ByteString, of database: PlannedDatabase) {
     do throws(SystemError) {
-      try target.within(database.folder) { folder throws(SystemError) in
-        try folder.removeTree(name)
+      try target.within(database.directory) { directory throws(SystemError) in
+        try directory.removeTree(name)
       }
     } catch {
       if error.isMissing { return }
       run.findings.remark(
-        database.folder, "'\(name)' gave way and cannot be removed: \(error.reason)")
+        database.directory, "'\(name)' gave way and cannot be removed: \(error.reason)")
     }
   }
 
@@ -53,7 +53,7 @@ extension Placement {
   ) throws {
     let name = moves[failure.step].step.name
     if let (step, error) = failure.left {
-      isUnsettled = true
+      isUnstable = true
       throw LifecycleError(
         .failed,
         "cannot restore '\(name)' of '\(database.name)': \(failure.error.reason); "
@@ -67,7 +67,7 @@ extension Placement {
     } else {
       if failure.error.endsEverything { throw LifecycleError(failure.error) }
       run.findings.remark(
-        database.folder, "cannot move '\(name)' away: \(failure.error.reason)")
+        database.directory, "cannot move '\(name)' away: \(failure.error.reason)")
     }
     database.fail(run.findings)
   }

@@ -12,13 +12,14 @@ extension Placement {
       }
     }
     // A database that cannot be removed keeps its log, which comes after it.
-    var kept: Set<FolderChild> = []
+    var kept: Set<DirectoryChild> = []
     for deletion in plan.removals {
       if let database = deletion.name.databaseOfCompanion,
-        kept.contains(FolderChild(folder: deletion.folder, name: database))
+        kept.contains(DirectoryChild(directory: deletion.directory, name: database))
       {
         run.findings.remark(
-          deletion.folder, "'\(deletion.name)' stays with '\(database)', which cannot be removed")
+          deletion.directory, "'\(deletion.name)' stays with '\(database)', which cannot be removed"
+        )
         continue
       }
       if isStopping() {
@@ -27,23 +28,23 @@ extension Placement {
           hint: "the same command goes on")
       }
       do throws(SystemError) {
-        let (trash, path) = (trash, plan.tree.path(deletion.folder, from: 0).components)
-        try target.within(deletion.folder) { folder throws(SystemError) in
-          guard let trash else { return try folder.removeTree(deletion.name) }
-          try trash.keep(deletion.name, of: folder, at: path, leaving: true)
+        let (trash, path) = (trash, plan.tree.path(deletion.directory, from: 0).components)
+        try target.within(deletion.directory) { directory throws(SystemError) in
+          guard let trash else { return try directory.removeTree(deletion.name) }
+          try trash.keep(deletion.name, of: directory, at: path, leaving: true)
         }
         gone.add(deletion.totals)
       } catch {
         if error.isMissing { continue }
         kept.insert(deletion.child)
-        run.findings.remark(deletion.folder, "cannot remove '\(deletion.name)': \(error.reason)")
+        run.findings.remark(deletion.directory, "cannot remove '\(deletion.name)': \(error.reason)")
       }
     }
     return gone
   }
 
-  /// Sets the metadata of the folders that were there, the deepest first.
-  mutating func finishFolders(_ reader: RepositoryReader) {
+  /// Sets the metadata of the directories that were there, the deepest first.
+  mutating func finishDirectories(_ reader: RepositoryReader) {
     for number in plan.tree.entries.indices.reversed() {
       let entry = plan.tree.entries[number]
       guard entry.kind == .directory, entry.isMerged, entry.hasMetadata, entry.action != .leave
@@ -53,15 +54,15 @@ extension Placement {
         attributes: reader.attributes(plan.tree.detail(number), number, run.findings),
         findings: run.findings)
       attempt(number) { target throws(SystemError) in
-        try target.within(number) { folder throws(SystemError) in
-          metadata.removeOthers(on: folder)
-          metadata.set(on: folder)
+        try target.within(number) { directory throws(SystemError) in
+          metadata.removeOthers(on: directory)
+          metadata.set(on: directory)
         }
       }
     }
   }
 
-  /// Sets the flags, last of all: an immutable file takes neither a name nor a time. A folder that was
+  /// Sets the flags, last of all: an immutable file takes neither a name nor a time. A directory that was
   /// there may have some that are not stored. Of the names of a file one is enough.
   mutating func setFlags() {
     for number in plan.tree.entries.indices.reversed() {
@@ -73,12 +74,12 @@ extension Placement {
       let name = plan.tree.name(number)
       attempt(number) { target throws(SystemError) in
         if entry.kind == .directory {
-          try target.within(number) { folder throws(SystemError) in
-            if flags != 0 { try folder.setFlags(flags) } else { try folder.clearFlags() }
+          try target.within(number) { directory throws(SystemError) in
+            if flags != 0 { try directory.setFlags(flags) } else { try directory.clearFlags() }
           }
         } else {
-          try target.withFolder(of: number) { folder throws(SystemError) in
-            try folder.file(name).setFlags(flags)
+          try target.withDirectory(of: number) { directory throws(SystemError) in
+            try directory.file(name).setFlags(flags)
           }
         }
       }

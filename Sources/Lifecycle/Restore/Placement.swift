@@ -1,14 +1,14 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Gives what was staged its place in the target: whole folders where none is, else file by file,
+/// Gives what was staged its place in the target: whole directories where none is, else file by file,
 /// each by one rename. So at any moment each entry of the target is either as it was or as stored.
 struct Placement: ~Copyable {
   let run: RestoreRun
   let plan: RestorePlan
-  /// Where what gives way is kept; nothing in a plain folder, where it goes.
-  let trash: TrashPlace?
-  /// Where a folder is noted that is opened for its move, under a journal.
+  /// Where what gives way is kept; nothing in a plain directory, where it goes.
+  let trash: TrashDirectory?
+  /// Where a directory is noted that is opened for its move, under a journal.
   let note: OpenedNote?
   private var staged: TreeCursor
   var target: TreeCursor
@@ -16,10 +16,10 @@ struct Placement: ~Copyable {
   /// The databases, by their numbers in the plan, that stay as they are.
   var staying: Set<Int> = []
   /// Whether a database is neither as it was nor as stored.
-  var isUnsettled = false
+  var isUnstable = false
 
   init(
-    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashPlace?, _ note: OpenedNote?
+    _ plan: RestorePlan, _ run: RestoreRun, keepingIn trash: TrashDirectory?, _ note: OpenedNote?
   ) throws(SystemError) {
     let staged = try run.cursor()
     let target = try run.targetCursor()
@@ -31,7 +31,7 @@ struct Placement: ~Copyable {
     self.target = target
   }
 
-  /// Places everything: databases first, then the entries of each folder in the order of their
+  /// Places everything: databases first, then the entries of each directory in the order of their
   /// names.
   mutating func place(isStopping: () -> Bool) throws {
     try placeDatabases(isStopping: isStopping)
@@ -76,8 +76,8 @@ struct Placement: ~Copyable {
   private mutating func place(_ number: Int) throws(SystemError) {
     let (entry, name) = (plan.tree.entries[number], plan.tree.name(number))
     let (tree, trash, note) = (plan.tree, trash, note)
-    try staged.withFolder(of: number) { from throws(SystemError) in
-      try target.withFolder(of: number) { to throws(SystemError) in
+    try staged.withDirectory(of: number) { from throws(SystemError) in
+      try target.withDirectory(of: number) { to throws(SystemError) in
         do throws(SystemError) {
           try Self.move(number, tree, from: from, to: to, trash)
         } catch {
@@ -94,15 +94,15 @@ struct Placement: ~Copyable {
   }
 
   private static func move(
-    _ number: Int, _ tree: PlannedTree, from: borrowing Folder, to: borrowing Folder,
-    _ trash: TrashPlace?
+    _ number: Int, _ tree: PlannedTree, from: borrowing Directory, to: borrowing Directory,
+    _ trash: TrashDirectory?
   ) throws(SystemError) {
     let (entry, name) = (tree.entries[number], tree.name(number))
     if entry.isPutAside {
       try to.putAside(name, as: tree.asideName(number))
     } else if entry.action == .replace, let trash {
-      let folder = tree.path(Int(entry.parent), from: 0).components
-      try trash.keep(name, of: to, at: folder, leaving: entry.changesKind)
+      let directory = tree.path(Int(entry.parent), from: 0).components
+      try trash.keep(name, of: to, at: directory, leaving: entry.changesKind)
     }
     switch (entry.action, entry.changesKind) {
     case (.replace, true):

@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// A database that a restore changes in a folder that is there: it, its log and its journal are one
+/// A database that a restore changes in a directory that is there: it, its log and its journal are one
 /// unit. A log that belongs to another state of the database would damage it when it is opened.
 struct PlannedDatabase: Sendable {
-  /// The folder that it is in, and its name there.
-  let folder: Int
+  /// The directory that it is in, and its name there.
+  let directory: Int
   let name: ByteString
   /// Whether something of it lies there.
   let isPresent: Bool
@@ -34,20 +34,20 @@ struct PlannedDatabase: Sendable {
   }
 }
 
-/// Something in a folder, by its name.
-struct FolderChild: Hashable {
-  let folder: Int
+/// Something in a directory, by its name.
+struct DirectoryChild: Hashable {
+  let directory: Int
   let name: ByteString
 }
 
 extension PlannedDatabase {
   /// What lies beside it and goes away.
-  var children: [FolderChild] {
-    strays.map { FolderChild(folder: folder, name: $0) }
+  var children: [DirectoryChild] {
+    strays.map { DirectoryChild(directory: directory, name: $0) }
   }
 }
 
 extension PlannedDeletion {
   /// What is to go.
-  var child: FolderChild { FolderChild(folder: folder, name: name) }
+  var child: DirectoryChild { DirectoryChild(directory: directory, name: name) }
 }

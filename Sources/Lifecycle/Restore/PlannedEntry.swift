@@ -5,7 +5,7 @@ internal import SystemIO
 enum RestoreAction: UInt8, Sendable, BitwiseCopyable {
   /// There is nothing of that name in the target.
   case create
-  /// What is there gives way; of a folder that is there, its metadata.
+  /// What is there gives way; of a directory that is there, its metadata.
   case replace
   /// What is there is as in the snapshot.
   case same
@@ -19,7 +19,7 @@ enum RestoreAction: UInt8, Sendable, BitwiseCopyable {
 /// An entry of the snapshot as a plan keeps it, in 80 bytes: what only few have is in
 /// `PlannedTree.details`.
 struct PlannedEntry: Sendable, BitwiseCopyable {
-  /// The folder that it is in; the first entry is its own.
+  /// The directory that it is in; the first entry is its own.
   let parent: UInt32
   /// Levels below the first entry.
   let depth: UInt16
@@ -27,9 +27,9 @@ struct PlannedEntry: Sendable, BitwiseCopyable {
   var action: RestoreAction
   /// For a folder: whether one is there, into which the snapshot's is merged.
   var isMerged = false
-  /// What stands in the target in the place of it is a folder, and this is none; or the reverse.
+  /// What stands in the target in the place of it is a directory, and this is none; or the reverse.
   var changesKind = false
-  /// Whether there is metadata to set: folders that are no one's have none.
+  /// Whether there is metadata to set: directories that are no one's have none.
   var hasMetadata = true
   /// Whether what stands in its place gets another name beside it, and is not lost.
   var isPutAside = false

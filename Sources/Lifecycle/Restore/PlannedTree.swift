@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// All entries that a restore is about, a folder before what is in it, in the order of the names.
+/// All entries that a restore is about, a directory before what is in it, in the order of the names.
 ///
 /// Kept whole, so that nothing is decided twice: about 130 bytes an entry, names and a file's first
 /// piece included.
@@ -97,7 +97,7 @@ struct PlannedTree: Sendable {
     return ByteString(Array(name.bytes.prefix(room)) + asideSuffix.bytes + end)
   }
 
-  /// The path below the folder at a depth; that of the folder itself is empty.
+  /// The path below the directory at a depth; that of the directory itself is empty.
   func path(_ number: Int, from top: UInt16) -> ByteString {
     var parts: [ByteString] = []
     var at = number
@@ -126,10 +126,10 @@ struct PlannedTree: Sendable {
       .clampedSum
   }
 
-  /// The first entry after all that is below a folder.
-  func end(of folder: Int) -> Int {
-    let depth = entries[folder].depth
-    var at = folder + 1
+  /// The first entry after all that is below a directory.
+  func end(of directory: Int) -> Int {
+    let depth = entries[directory].depth
+    var at = directory + 1
     while at < entries.count, entries[at].depth > depth { at += 1 }
     return at
   }

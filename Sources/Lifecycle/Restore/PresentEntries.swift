@@ -1,10 +1,10 @@
 internal import SystemIO
 
-/// What is in a folder that is to be removed, and whether it may be.
+/// What is in a directory that is to be removed, and whether it may be.
 struct PresentEntries {
   private let protected: Set<FileIdentity>
   private(set) var totals = RestoreTotals()
-  /// Why the folder has to stay.
+  /// Why the directory has to stay.
   private(set) var protection: String?
 
   init(protected: Set<FileIdentity>) { self.protected = protected }
@@ -20,14 +20,14 @@ struct PresentEntries {
     return protection == nil
   }
 
-  /// Counts all that is below a folder.
-  mutating func read(_ folder: consuming Folder) throws(SystemError) {
-    let status = try folder.status()
+  /// Counts all that is below a directory.
+  mutating func read(_ directory: consuming Directory) throws(SystemError) {
+    let status = try directory.status()
     if status.isMountPoint || protected.contains(status.identity) {
       _ = note(status)
       return
     }
-    var walk = Walk(folder)
+    var walk = Walk(directory)
     var visitor = Visitor(contents: self)
     walk.run(&visitor, state: ())
     self = visitor.contents
@@ -39,7 +39,7 @@ struct PresentEntries {
     var failure: SystemError?
 
     mutating func visit(
-      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: Void,
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: Void,
       descent: inout WalkDescent<Void>
     ) {
       for (index, entry) in batch.entries.enumerated() where contents.note(entry.status) {

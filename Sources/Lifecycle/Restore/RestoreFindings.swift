@@ -104,7 +104,7 @@ final class RestoreFindings: Sendable {
   func tell(_ plan: RestorePlan, _ report: inout RestoreReport) {
     let found = state.withLock { $0 }
     let tell = { (found: [(number: Int, reason: String)], remarks: inout [PathRemark]) in
-      var bound = RemarkBound(room: plan.request.remarkRoom)
+      var bound = RemarkLimit(room: plan.request.remarkRoom)
       for (number, reason) in found.sorted(by: { $0.number < $1.number }) {
         bound.add(PathRemark(path: plan.shownPath(number), remark: reason), to: &remarks)
       }

@@ -24,7 +24,7 @@ struct RestoreJudge: ~Copyable {
   /// Whether everything comes back as it was stored.
   var isIdle: Bool { rules == nil && classes.isIdle }
 
-  /// What holds for the entries of the folder that the walk begins with.
+  /// What holds for the entries of the directory that the walk begins with.
   mutating func root() -> RestoreFrame {
     var frame = RestoreFrame(isInside: selection.isEmpty)
     if let rules {
@@ -34,27 +34,27 @@ struct RestoreJudge: ~Copyable {
     return frame
   }
 
-  /// What comes back of an entry, by its path in the walk; for a folder also what holds in it.
+  /// What comes back of an entry, by its path in the walk; for a directory also what holds in it.
   mutating func judge(
-    _ entry: TreeEntry, at path: ByteString, in folder: RestoreFrame
+    _ entry: TreeEntry, at path: ByteString, in directory: RestoreFrame
   ) -> (role: RestoreRole, frame: RestoreFrame) {
-    if isIdle { return (.whole, folder) }
-    var frame = folder
+    if isIdle { return (.whole, directory) }
+    var frame = directory
     frame.depth += 1
-    if !folder.isInside {
-      guard folder.depth < selection.count, isOnWay(entry, at: folder.depth) else {
+    if !directory.isInside {
+      guard directory.depth < selection.count, isOnWay(entry, at: directory.depth) else {
         return (.skip, frame)
       }
-      frame.isInside = folder.depth + 1 == selection.count
+      frame.isInside = directory.depth + 1 == selection.count
     }
-    let isNamed = frame.isInside && !folder.isInside
-    let disposition = disposition(of: entry, in: folder, &frame)
-    if !frame.isInside { return (entry.isFolder ? .way : .skip, frame) }
+    let isNamed = frame.isInside && !directory.isInside
+    let disposition = disposition(of: entry, in: directory, &frame)
+    if !frame.isInside { return (entry.isDirectory ? .way : .skip, frame) }
     if isNamed, disposition != .restore { frame.isForced = true }
     if !frame.isForced {
       switch disposition {
       case .restore: break
-      case .recreateEmpty: return (entry.isFolder ? .empty : .skip, frame)
+      case .recreateEmpty: return (entry.isDirectory ? .empty : .skip, frame)
       case .skip: return (.skip, frame)
       case .remove: return (.remove, frame)
       case .regenerate:
@@ -65,22 +65,22 @@ struct RestoreJudge: ~Copyable {
       }
     }
     guard !classes.isIdle else { return (.whole, frame) }
-    frame.dataClass = classes.dataClass(of: base.appending(path), in: folder.dataClass)
+    frame.dataClass = classes.dataClass(of: base.appending(path), in: directory.dataClass)
     if classes.wanted.contains(frame.dataClass) { return (.whole, frame) }
-    return (entry.isFolder ? .way : .skip, frame)
+    return (entry.isDirectory ? .way : .skip, frame)
   }
 
   /// Whether an entry is what was asked for or leads there; a database's log comes with it.
   private func isOnWay(_ entry: TreeEntry, at depth: Int) -> Bool {
     if entry.name == selection[depth] { return true }
-    return depth + 1 == selection.count && !entry.isFolder
+    return depth + 1 == selection.count && !entry.isDirectory
       && entry.name.databaseOfCompanion == selection[depth]
   }
 
   private mutating func disposition(
-    of entry: TreeEntry, in folder: RestoreFrame, _ frame: inout RestoreFrame
+    of entry: TreeEntry, in directory: RestoreFrame, _ frame: inout RestoreFrame
   ) -> RestoreDisposition {
-    guard let above = folder.state else { return .restore }
+    guard let above = directory.state else { return .restore }
     guard var state = entry.name.withSpan({ classifier?.descend(above, $0) }) else {
       return .restore
     }
@@ -104,7 +104,7 @@ struct RestoreJudge: ~Copyable {
 }
 
 extension TreeEntry {
-  var isFolder: Bool { if case .directory = node { true } else { false } }
+  var isDirectory: Bool { if case .directory = node { true } else { false } }
 
   /// What a policy's conditions ask about it.
   fileprivate var facts: EntryFacts {

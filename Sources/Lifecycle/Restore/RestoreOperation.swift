@@ -1,19 +1,19 @@
 public import ArchiveStore
 public import SystemIO
 
-// Restore makes of a snapshot's path a folder or a file, or merges it into one that is there.
+// Restore makes of a snapshot's path a directory or a file, or merges it into one that is there.
 //
 // A plan is made first: the snapshot's tree and the target are gone through side by side, and for
 // each entry it is decided whether it is made, replaces what is there, or leaves it. Then all that is
-// to be made is made in a staging folder on the target's file system: contents by several threads in
+// to be made is made in a staging directory on the target's file system: contents by several threads in
 // the order of the packs, each frame decoded once, each blob held against its hash before its bytes
-// are written. The volume is synced; then what was staged gets its place by renames, a new folder as
-// a whole by one; the volume is synced again; then come deletions, the times of folders that were
+// are written. The volume is synced; then what was staged gets its place by renames, a new directory as
+// a whole by one; the volume is synced again; then come deletions, the times of directories that were
 // there, and flags.
 //
-// So until the first rename the target is as it was before, and the staging folder is removed when
+// So until the first rename the target is as it was before, and the staging directory is removed when
 // something ends the restore. What is damaged is left out and named; nothing that differs from its
-// hash is ever written. Not guaranteed: that a restore into a folder that is there is one step (each
+// hash is ever written. Not guaranteed: that a restore into a directory that is there is one step (each
 // of its entries is), or anything about what other programs change in the target meanwhile.
 //
 // Into a device it is done under a journal, and what gives way is kept in the trash (docs/journal.md).
@@ -63,10 +63,10 @@ public struct RestoreOperation: ~Copyable {
     try requireRoom()
     var report = RestoreReport(plan)
     do {
-      let root = try Folder.make(resolved: plan.place.folder)
+      let root = try Directory.make(resolved: plan.place.directory)
       try plan.requirePlanned(root)
-      try part?.prepare(in: plan.place.folder)
-      let staging = try StagingFolder.make(in: root)
+      try part?.prepare(in: plan.place.directory)
+      let staging = try StagingDirectory.make(in: root)
       do {
         let run = try RestoreRun(
           plan, in: root, staging, threads: threads, counters, kernel: kernel)
@@ -74,7 +74,7 @@ public struct RestoreOperation: ~Copyable {
         try place(run, root, staging, &report)
         run.findings.tell(plan, &report)
       } catch {
-        if part?.isUnsettled != true { try? remove(staging) }
+        if part?.isUnstable != true { try? remove(staging) }
         throw error
       }
     } catch let error as SystemError {
@@ -89,9 +89,11 @@ public struct RestoreOperation: ~Copyable {
     if part != nil { return }
     let needs = VolumeNeeds(plan, from: reader)
     guard needs.all.contains(where: { $0.verdict != .fits }) else { return }
-    if let folder = try? Folder.open(resolved: plan.place.folder), StagingFolder.isAny(in: folder) {
+    if let directory = try? Directory.open(resolved: plan.place.directory),
+      StagingDirectory.isAny(in: directory)
+    {
       // What a killed run left there may be all that is in the way.
-      try? StagingFolder.removeAbandoned(in: folder)
+      try? StagingDirectory.removeAbandoned(in: directory)
       return try VolumeNeeds(plan, from: reader).require()
     }
     try needs.require()
@@ -104,7 +106,7 @@ public struct RestoreOperation: ~Copyable {
   }
 
   private func place(
-    _ run: RestoreRun, _ root: borrowing Folder, _ staging: borrowing StagingFolder,
+    _ run: RestoreRun, _ root: borrowing Directory, _ staging: borrowing StagingDirectory,
     _ report: inout RestoreReport
   ) throws {
     plan.settleBrokenDatabases(run.findings)
@@ -115,24 +117,24 @@ public struct RestoreOperation: ~Copyable {
     do {
       try placement.place(isStopping: isStopping)
     } catch {
-      part?.isUnsettled = placement.isUnsettled
+      part?.isUnstable = placement.isUnstable
       throw error
     }
     try root.syncVolume()
     report.deleted = try placement.delete(isStopping: isStopping)
     report.displaced = plan.displaced(besides: placement.staying)
     report.spared += plan.deletionsOfStrays(besides: placement.staying).spared
-    // All has its place: a staging folder that stays is told when the rest is done.
+    // All has its place: a staging directory that stays is told when the rest is done.
     var leftover: SystemError?
     do throws(SystemError) { try remove(staging) } catch { leftover = error }
-    placement.finishFolders(reader)
+    placement.finishDirectories(reader)
     placement.setFlags()
     if let leftover { throw leftover }
     if !plan.deletions.isEmpty || plan.place.name == nil { try root.syncVolume() }
   }
 
   /// Removes what was staged. Before that nobody may take it for what is still to come.
-  private func remove(_ staging: borrowing StagingFolder) throws(SystemError) {
+  private func remove(_ staging: borrowing StagingDirectory) throws(SystemError) {
     try part?.settleSteps()
     try staging.remove()
   }

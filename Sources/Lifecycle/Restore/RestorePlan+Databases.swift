@@ -13,17 +13,17 @@ extension RestorePlan {
   }
 
   private func tellOfLostLogs(_ findings: RestoreFindings) {
-    var lost: [FolderChild: ByteString] = [:]
+    var lost: [DirectoryChild: ByteString] = [:]
     for (number, entry) in tree.entries.enumerated()
     where entry.kind == .file && findings.isUnmade(number) {
       let name = tree.name(number)
       guard let database = name.databaseOfCompanion else { continue }
-      lost[FolderChild(folder: Int(entry.parent), name: database)] = name
+      lost[DirectoryChild(directory: Int(entry.parent), name: database)] = name
     }
     if lost.isEmpty { return }
     for (number, entry) in tree.entries.enumerated()
     where entry.kind == .file && entry.action.isWritten && !findings.isUnmade(number) {
-      let child = FolderChild(folder: Int(entry.parent), name: tree.name(number))
+      let child = DirectoryChild(directory: Int(entry.parent), name: tree.name(number))
       guard let log = lost[child] else { continue }
       findings.remark(
         number,
@@ -53,7 +53,7 @@ extension RestorePlan {
     return databases.enumerated().filter { !staying.contains($0.offset) }.flatMap { _, database in
       database.children.filter { !deleted.contains($0) }.map { child in
         PathRemark(
-          path: tree.path(child.folder, from: place.shownDepth).appending(child.name),
+          path: tree.path(child.directory, from: place.shownDepth).appending(child.name),
           remark: "it is of another state of '\(database.name)'")
       }
     }
@@ -74,7 +74,7 @@ extension RestorePlan {
       guard let unit = owners[deletion.child] else { continue }
       if staying.contains(unit) {
         let database = databases[unit]
-        let path = tree.path(deletion.folder, from: place.shownDepth).appending(deletion.name)
+        let path = tree.path(deletion.directory, from: place.shownDepth).appending(deletion.name)
         spared.append(
           PathRemark(path: path, remark: "it belongs to '\(database.name)', which stays"))
       } else {

@@ -14,11 +14,11 @@ extension RestorePlan {
   }
 
   /// What of a volume is taken, at least: all that is new or gives way is staged before the first of it
-  /// gets its place. A folder takes no bytes, since many file systems keep it in its inode; a file with
+  /// gets its place. A directory takes no bytes, since many file systems keep it in its inode; a file with
   /// lists counts as if it had no holes.
   func need(on space: VolumeSpace) -> (bytes: UInt64, entries: UInt64) {
-    let isMade = tree.foldersWithWork()
-    var (bytes, entries) = (UInt64(0), StagingFolder.entries)
+    let isMade = tree.directoriesWithWork()
+    var (bytes, entries) = (UInt64(0), StagingDirectory.entries)
     for number in tree.entries.indices.dropFirst() {
       let entry = tree.entries[number]
       if entry.kind == .directory {

@@ -35,7 +35,7 @@ extension RestorePlan {
       number = tree.end(of: number)
     }
     for deletion in removals {
-      let path = tree.path(deletion.folder, from: 0).appending(deletion.name)
+      let path = tree.path(deletion.directory, from: 0).appending(deletion.name)
       add(JournalStep(path: path, kept: trash))
     }
     return steps

@@ -1,9 +1,9 @@
 internal import SystemIO
 
 extension RestorePlan {
-  /// Refuses another folder than the plan was made for: what was planned for one must not be done to
+  /// Refuses another directory than the plan was made for: what was planned for one must not be done to
   /// another.
-  func requirePlanned(_ root: borrowing Folder) throws {
+  func requirePlanned(_ root: borrowing Directory) throws {
     guard let planned = place.identity, try root.status().identity != planned else { return }
     throw LifecycleError(
       .failed,

@@ -12,7 +12,7 @@ public struct RestorePlan: Sendable {
   public let request: RestoreRequest
   /// What is to be made where nothing is.
   public internal(set) var creates = RestoreTotals()
-  /// What gives way: of a folder that is there, its metadata.
+  /// What gives way: of a directory that is there, its metadata.
   public internal(set) var replaces = RestoreTotals()
   /// What is there and stays.
   public internal(set) var leaves = RestoreTotals()
@@ -30,26 +30,26 @@ public struct RestorePlan: Sendable {
   /// Absolute links that lead out of what is restored, which stay as they were stored.
   public internal(set) var foreignLinks: [PathRemark] = []
 
-  var place: RestorePlace
+  var place: RestoreTarget
   var tree = PlannedTree()
   var deletions: [PlannedDeletion] = []
-  /// Databases of which something changes in a folder that is there.
+  /// Databases of which something changes in a directory that is there.
   var databases: [PlannedDatabase] = []
 
-  init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestorePlace) {
+  init(_ snapshot: StoredSnapshot, _ request: RestoreRequest, _ place: RestoreTarget) {
     self.snapshot = snapshot
     self.request = request
     self.place = place
   }
 
   /// The parts of the restored path that the snapshot does not hold, because its policy excluded them.
-  public var notHeld: [LeftOut] {
-    snapshot.snapshot.leftOut.filter {
+  public var notHeld: [Exclusion] {
+    snapshot.snapshot.excluded.filter {
       $0.path.isWithin(request.path) || request.path.isWithin($0.path)
     }
   }
 
-  /// The paths below the target that give way, folders that only get other metadata among them.
+  /// The paths below the target that give way, directories that only get other metadata among them.
   public var replacedPaths: some Collection<ByteString> {
     tree.entries.indices.lazy.filter { tree.entries[$0].action == .replace }.map { shownPath($0) }
   }
@@ -57,7 +57,7 @@ public struct RestorePlan: Sendable {
   /// The paths below the target that are to be removed.
   public var deletedPaths: some Collection<ByteString> {
     deletions.lazy.map { deletion in
-      let above = tree.path(deletion.folder, from: place.shownDepth)
+      let above = tree.path(deletion.directory, from: place.shownDepth)
       return above.appending(deletion.name)
     }
   }
@@ -67,7 +67,7 @@ public struct RestorePlan: Sendable {
     creates.entries + replaces.entries + deletes.entries == 0 && databases.isEmpty
   }
 
-  /// Whether an entry is counted: the target folder itself is not.
+  /// Whether an entry is counted: the target directory itself is not.
   func isCounted(_ entry: PlannedEntry) -> Bool { entry.depth > place.shownDepth }
 
   /// The path of an entry below the target; a dot for the target itself.
@@ -79,8 +79,8 @@ public struct RestorePlan: Sendable {
 
 /// Something in the target that the snapshot lacks.
 struct PlannedDeletion: Sendable {
-  /// The entry of the folder that it is in.
-  let folder: Int
+  /// The entry of the directory that it is in.
+  let directory: Int
   let name: ByteString
   /// What it is, with all that is in it.
   let totals: RestoreTotals

@@ -7,17 +7,17 @@ extension RestorePlanner {
   static let companions = [DatabaseMember.log, .journal].map(\.suffix)
   private static let sidecars = [DatabaseMember.log, .journal, .sharedMemory].map(\.suffix)
 
-  /// What of a folder's files may be of databases.
-  struct FolderFiles {
-    let folder: Int
+  /// What of a directory's files may be of databases.
+  struct DirectoryFiles {
+    let directory: Int
     /// The entries of the snapshot by their names.
     let entries: [ByteString: Int]
-    /// The names that are there; nothing where the folder cannot be listed, and each is looked for.
+    /// The names that are there; nothing where the directory cannot be listed, and each is looked for.
     let there: Set<ByteString>?
     /// Files of the snapshot that cannot come, as something stands in their way.
     let blocked: Set<ByteString>
     /// Names in the snapshot that cannot be read.
-    let lost: LostRuns
+    let lost: UnreadableRanges
   }
 
   /// What there is of a database besides itself.
@@ -30,15 +30,15 @@ extension RestorePlanner {
     var obstacle: String?
   }
 
-  /// Makes units of the databases in a folder that is merged into, where something of them changes.
-  mutating func settleDatabases(in folder: OpenFolder) {
-    guard plan.tree.entries[folder.number].isMerged, !folder.files.isEmpty else { return }
+  /// Makes units of the databases in a directory that is merged into, where something of them changes.
+  mutating func settleDatabases(in directory: OpenDirectory) {
+    guard plan.tree.entries[directory.number].isMerged, !directory.files.isEmpty else { return }
     let entries = Dictionary(
-      folder.files.map { (plan.tree.name($0), $0) }, uniquingKeysWith: { first, _ in first })
-    let files = FolderFiles(
-      folder: folder.number, entries: entries, there: namesThere(in: folder.number),
-      blocked: Set(folder.blocked), lost: folder.lost)
-    leaveCompanions(of: folder.blocked, files)
+      directory.files.map { (plan.tree.name($0), $0) }, uniquingKeysWith: { first, _ in first })
+    let files = DirectoryFiles(
+      directory: directory.number, entries: entries, there: namesThere(in: directory.number),
+      blocked: Set(directory.blocked), lost: directory.lost)
+    leaveCompanions(of: directory.blocked, files)
     leaveLoneCompanions(files)
     var seen: Set<Int> = []
     // A database comes before its log, as names go; and a log is no database.
@@ -52,18 +52,18 @@ extension RestorePlanner {
 
   /// The same for a database that comes by itself: its log and its journal come with it, and what
   /// lies beside its place and is another one's goes away.
-  mutating func settleDatabase(_ number: Int, in folder: Int) throws {
+  mutating func settleDatabase(_ number: Int, in directory: Int) throws {
     let name = plan.tree.name(number)
     var entries = [name: number]
     var blocked: Set<ByteString> = []
-    var lost = LostRuns()
+    var lost = UnreadableRanges()
     for suffix in Self.companions {
       let companion = name.followed(by: suffix)
-      guard let stored = try storedCompanion(suffix, named: companion, in: folder, &lost) else {
+      guard let stored = try storedCompanion(suffix, named: companion, in: directory, &lost) else {
         continue
       }
       guard companion.count <= Int(UInt8.max),
-        let added = try add(stored, named: companion, in: folder)
+        let added = try add(stored, named: companion, in: directory)
       else {
         blocked.insert(companion)
         continue
@@ -74,15 +74,16 @@ extension RestorePlanner {
       }
       entries[companion] = added
     }
-    let files = FolderFiles(
-      folder: folder, entries: entries, there: nil, blocked: blocked, lost: lost)
+    let files = DirectoryFiles(
+      directory: directory, entries: entries, there: nil, blocked: blocked, lost: lost)
     settle(number, companions(of: name, files), files)
   }
 
   /// The log or the journal of the file that is asked for. Where damage hides whether there is one,
   /// that is noted, and the file itself can be had all the same.
   private mutating func storedCompanion(
-    _ suffix: [UInt8], named companion: ByteString, in folder: Int, _ lost: inout LostRuns
+    _ suffix: [UInt8], named companion: ByteString, in directory: Int,
+    _ lost: inout UnreadableRanges
   ) throws(StoreError) -> TreeEntry? {
     let path = plan.request.path.followed(by: suffix)
     do throws(StoreError) {
@@ -91,30 +92,30 @@ extension RestorePlanner {
     } catch {
       guard error.kind == .damaged else { throw error }
       lost.add(.one(companion))
-      let shown = plan.tree.path(folder, from: plan.place.shownDepth).appending(companion)
+      let shown = plan.tree.path(directory, from: plan.place.shownDepth).appending(companion)
       plan.damaged.append(PathRemark(path: shown, remark: "it may be there: \(error.reason)"))
       return nil
     }
   }
 
-  /// The database in a folder that a log, a journal or an index there belongs to, where it stays. Of
+  /// The database in a directory that a log, a journal or an index there belongs to, where it stays. Of
   /// the names that the snapshot lacks some are known to go.
   mutating func databaseThatStays(
-    with name: ByteString, in folder: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
+    with name: ByteString, in directory: Int, lacking names: Set<ByteString>, gone: Set<ByteString>
   ) -> ByteString? {
     // What cannot be looked at may be there.
     guard let (database, _) = DatabaseMember.owner(of: name),
-      (try? isFile(database, in: folder)) ?? true
+      (try? isFile(database, in: directory)) ?? true
     else { return nil }
     if names.contains(database) { return gone.contains(database) ? nil : database }
     // What is of another state than a database that comes goes with the one that was there.
-    return strays.contains(FolderChild(folder: folder, name: name)) ? nil : database
+    return strays.contains(DirectoryChild(directory: directory, name: name)) ? nil : database
   }
 
   // MARK: - Looking
 
   private mutating func companions(
-    of name: ByteString, _ files: FolderFiles
+    of name: ByteString, _ files: DirectoryFiles
   ) -> Companions {
     var found = Companions()
     for suffix in Self.sidecars where name.count + suffix.count <= Int(UInt8.max) {
@@ -125,10 +126,10 @@ extension RestorePlanner {
         found.obstacle = "it does not come without '\(sidecar)', and what is there of it stays"
       }
       do throws(SystemError) {
-        if isThere { isThere = try isFile(sidecar, in: files.folder) }
+        if isThere { isThere = try isFile(sidecar, in: files.directory) }
         // As in a backup: a log tells a database, a journal or an index alone does not.
         if isThere, found.present.isEmpty, suffix != Self.sidecars[0] {
-          isThere = mayBeDatabase(name, in: files.folder)
+          isThere = mayBeDatabase(name, in: files.directory)
         }
       } catch {
         isThere = false
@@ -146,47 +147,47 @@ extension RestorePlanner {
 
   /// Whether a database that is there would be replaced by one that may lack its log or its journal.
   private mutating func givesWay(
-    _ name: ByteString, for suffix: [UInt8], _ files: FolderFiles
+    _ name: ByteString, for suffix: [UInt8], _ files: DirectoryFiles
   ) -> Bool {
     guard Self.companions.contains(suffix), let number = files.entries[name],
       plan.tree.entries[number].action == .replace,
-      (try? isFile(name, in: files.folder)) ?? true
+      (try? isFile(name, in: files.directory)) ?? true
     else { return false }
-    return mayBeDatabase(name, in: files.folder)
+    return mayBeDatabase(name, in: files.directory)
   }
 
   mutating func isFile(
-    _ name: ByteString, in folder: Int
+    _ name: ByteString, in directory: Int
   ) throws(SystemError) -> Bool {
-    try present?.ascend(to: Int(plan.tree.entries[folder].depth))
-    let status = try present?.withFolder { folder throws(SystemError) in
-      try folder.statusIfPresent(name)
+    try present?.ascend(to: Int(plan.tree.entries[directory].depth))
+    let status = try present?.withDirectory { directory throws(SystemError) in
+      try directory.statusIfPresent(name)
     }
     return (status ?? nil)?.kind == .file
   }
 
   /// Whether what is there under a name begins as a database does; where nothing is there, or it cannot
   /// be read, it may be one.
-  mutating func mayBeDatabase(_ name: ByteString, in folder: Int) -> Bool {
-    guard (try? isFile(name, in: folder)) == true else { return true }
-    let hasMagic = try? present?.withFolder { folder in
-      try DatabaseUnit.hasMagic(folder.fileUntouched(name))
+  mutating func mayBeDatabase(_ name: ByteString, in directory: Int) -> Bool {
+    guard (try? isFile(name, in: directory)) == true else { return true }
+    let hasMagic = try? present?.withDirectory { directory in
+      try DatabaseUnit.hasMagic(directory.fileUntouched(name))
     }
     return hasMagic.flatMap { $0 } ?? true
   }
 
-  private mutating func namesThere(in folder: Int) -> Set<ByteString>? {
-    guard (try? present?.ascend(to: Int(plan.tree.entries[folder].depth))) != nil else {
+  private mutating func namesThere(in directory: Int) -> Set<ByteString>? {
+    guard (try? present?.ascend(to: Int(plan.tree.entries[directory].depth))) != nil else {
       return nil
     }
-    return try? present?.withFolder { folder in Set(try folder.names()) }
+    return try? present?.withDirectory { directory in Set(try directory.names()) }
   }
 
   // MARK: - Deciding
 
-  private mutating func settle(_ number: Int, _ found: Companions, _ files: FolderFiles) {
+  private mutating func settle(_ number: Int, _ found: Companions, _ files: DirectoryFiles) {
     let name = plan.tree.name(number)
-    let isThere = (try? isFile(name, in: files.folder)) ?? true
+    let isThere = (try? isFile(name, in: files.directory)) ?? true
     let members = found.members + [number]
     if mode == .ifNewer { decideByTime(members, of: name, found, files) }
     // Where one of the files that are there is to stay, all stay.
@@ -207,7 +208,7 @@ extension RestorePlanner {
     if written == [number], strays.isEmpty { return }
     plan.databases.append(
       PlannedDatabase(
-        folder: files.folder, name: name, isPresent: isThere || !found.present.isEmpty,
+        directory: files.directory, name: name, isPresent: isThere || !found.present.isEmpty,
         members: written, entry: written.contains(number) ? number : nil, strays: strays))
     self.strays.formUnion(plan.databases.last?.children ?? [])
   }

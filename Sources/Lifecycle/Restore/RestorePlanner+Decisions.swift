@@ -8,8 +8,8 @@ struct Decision {
   var changesKind = false
   /// Whether what stands there is kept under another name.
   var isPutAside = false
-  /// What the folder holds that a file is to replace.
-  var replacedFolder: RestoreTotals?
+  /// What the directory holds that a file is to replace.
+  var replacedDirectory: RestoreTotals?
   /// What stands there, where it is to stay.
   var identity: FileIdentity?
 }
@@ -24,22 +24,23 @@ struct LinkLeader {
 }
 
 /// What stands in the way of an entry.
-struct Obstacle: Error {
+struct Conflict: Error {
   let reason: String
 
-  static let mount = Obstacle(reason: "another volume is mounted there")
-  static let repository = Obstacle(reason: "the repository in use lies there")
-  static let noFolder = Obstacle(reason: "no folder stands there, and what is there stays")
-  static let folder = Obstacle(
-    reason: "a folder stands there that is not empty; only '--delete' removes it")
+  static let mount = Conflict(reason: "another volume is mounted there")
+  static let repository = Conflict(reason: "the repository in use lies there")
+  static let noDirectory = Conflict(reason: "no directory stands there, and what is there stays")
+  static let directory = Conflict(
+    reason: "a directory stands there that is not empty; only '--delete' removes it")
 
-  static func kept(_ kind: FileKind) -> Obstacle {
-    Obstacle(reason: "\(kind == .directory ? "a folder" : "something else") stands there and stays")
+  static func kept(_ kind: FileKind) -> Conflict {
+    Conflict(
+      reason: "\(kind == .directory ? "a directory" : "something else") stands there and stays")
   }
 }
 
 extension RestorePlanner {
-  /// Looks at what stands in an entry's place, in the folder of the target at a depth.
+  /// Looks at what stands in an entry's place, in the directory of the target at a depth.
   mutating func decide(
     _ entry: TreeEntry, named name: ByteString, depth: Int
   ) throws -> Decision {
@@ -48,13 +49,13 @@ extension RestorePlanner {
     let protected = plan.request.protected
     var proof = self.proof.take()
     defer { self.proof = proof }
-    let found = try present?.withFolder { folder -> (FileStatus, RestoreAction)? in
-      guard let status = try folder.statusIfPresent(name) else { return nil }
-      if status.isMountPoint { throw Obstacle.mount }
-      if protected.contains(status.identity) { throw Obstacle.repository }
-      var action = try comparison.action(for: entry, status, in: folder, name)
+    let found = try present?.withDirectory { directory -> (FileStatus, RestoreAction)? in
+      guard let status = try directory.statusIfPresent(name) else { return nil }
+      if status.isMountPoint { throw Conflict.mount }
+      if protected.contains(status.identity) { throw Conflict.repository }
+      var action = try comparison.action(for: entry, status, in: directory, name)
       if action == .same,
-        try proof?.hasBytes(of: entry, status, at: depth, in: folder, name) == false
+        try proof?.hasBytes(of: entry, status, at: depth, in: directory, name) == false
       {
         action = comparison.mode == .ifNewer ? .leave : .replace
       }
@@ -64,23 +65,23 @@ extension RestorePlanner {
     switch (entry.node.kind == .directory, status.kind == .directory) {
     case (true, true):
       proof?.enter(status, at: depth)
-      return try decideFolder(name, action)
+      return try decideDirectory(name, action)
     case (false, false):
       return Decision(
         action: action, isPutAside: action == .replace && mustStay(name),
         identity: action == .same ? status.identity : nil)
     case (true, false):
-      guard action == .replace else { throw Obstacle.kept(status.kind) }
+      guard action == .replace else { throw Conflict.kept(status.kind) }
       return Decision(action: .replace, changesKind: true)
     case (false, true):
-      guard action == .replace else { throw Obstacle.kept(status.kind) }
+      guard action == .replace else { throw Conflict.kept(status.kind) }
       return Decision(
-        action: .replace, changesKind: true, replacedFolder: try totals(ofFolder: name))
+        action: .replace, changesKind: true, replacedDirectory: try totals(ofDirectory: name))
     }
   }
 
-  /// A folder that is there is merged into; the empty one that a new target may be is replaced.
-  private mutating func decideFolder(
+  /// A directory that is there is merged into; the empty one that a new target may be is replaced.
+  private mutating func decideDirectory(
     _ name: ByteString, _ action: RestoreAction
   ) throws -> Decision {
     if plan.request.overwrite == nil { return Decision(action: .replace) }
@@ -88,12 +89,12 @@ extension RestorePlanner {
     return Decision(action: action, isMerged: true)
   }
 
-  /// What a folder holds that is to give way; an obstacle where it may not.
-  private mutating func totals(ofFolder name: ByteString) throws -> RestoreTotals {
+  /// What a directory holds that is to give way; an obstacle where it may not.
+  private mutating func totals(ofDirectory name: ByteString) throws -> RestoreTotals {
     var contents = PresentEntries(protected: plan.request.protected)
-    try present?.withFolder { folder in try contents.read(folder.folder(name)) }
-    if let reason = contents.protection { throw Obstacle(reason: reason) }
-    if contents.totals.entries > 0, !plan.request.deletes { throw Obstacle.folder }
+    try present?.withDirectory { directory in try contents.read(directory.directory(name)) }
+    if let reason = contents.protection { throw Conflict(reason: reason) }
+    if contents.totals.entries > 0, !plan.request.deletes { throw Conflict.directory }
     return contents.totals
   }
 
@@ -128,15 +129,15 @@ extension RestorePlanner {
 
   // MARK: - Deletions
 
-  /// Plans to remove what the snapshot lacks in a folder, where that is asked for, but for what it
+  /// Plans to remove what the snapshot lacks in a directory, where that is asked for, but for what it
   /// knows that it left out and what the policy keeps out of backups; and what the policy removes.
-  mutating func planDeletions(_ names: Set<ByteString>, in folder: Int, isAsked: Bool) {
-    let entry = plan.tree.entries[folder]
-    let above = plan.tree.path(folder, from: plan.place.shownDepth)
+  mutating func planDeletions(_ names: Set<ByteString>, in directory: Int, isAsked: Bool) {
+    let entry = plan.tree.entries[directory]
+    let above = plan.tree.path(directory, from: plan.place.shownDepth)
     let scanned = names.isEmpty ? nil : judge.present?.index(of: above)
     // A database comes before its log, as names go.
     var gone: Set<ByteString> = []
-    for name in names.sorted() where !(entry.depth == 0 && StagingFolder.isOurs(name)) {
+    for name in names.sorted() where !(entry.depth == 0 && StagingDirectory.isOurs(name)) {
       switch removals.verdict(
         on: scanned.flatMap { judge.present?.child(named: name, of: $0) }, isAsked: isAsked)
       {
@@ -144,15 +145,15 @@ extension RestorePlanner {
       case .spare:
         plan.spared.append(
           PathRemark(path: above.appending(name), remark: "the policy keeps it out of backups"))
-      case .removeParts: planParts(of: name, in: folder, isAsked: isAsked)
+      case .removeParts: planParts(of: name, in: directory, isAsked: isAsked)
       case .remove:
         if let database = databaseThatStays(
-          with: name, in: folder, lacking: names, gone: gone)
+          with: name, in: directory, lacking: names, gone: gone)
         {
           plan.spared.append(
             PathRemark(
               path: above.appending(name), remark: "it belongs to '\(database)', which stays"))
-        } else if planDeletion(of: name, in: folder, above) {
+        } else if planDeletion(of: name, in: directory, above) {
           gone.insert(name)
         }
       }
@@ -161,25 +162,25 @@ extension RestorePlanner {
 
   /// Plans to remove something; false when it stays, which is said.
   private mutating func planDeletion(
-    of name: ByteString, in folder: Int, _ above: ByteString
+    of name: ByteString, in directory: Int, _ above: ByteString
   ) -> Bool {
     do {
       let path = plan.request.path.appending(above).appending(name)
       if let reason = spared.reasonToSpare(path) {
-        throw Obstacle(reason: reason)
+        throw Conflict(reason: reason)
       }
-      let totals = try totals(of: name, depth: Int(plan.tree.entries[folder].depth))
+      let totals = try totals(of: name, depth: Int(plan.tree.entries[directory].depth))
       // The index of a database that comes is none that anybody wants.
       let isIndex =
-        name.isSharedMemory && strays.contains(FolderChild(folder: folder, name: name))
-      if totals.folders == 0, !isIndex, let reason = nameless.reasonToSpare(path) {
-        throw Obstacle(reason: reason)
+        name.isSharedMemory && strays.contains(DirectoryChild(directory: directory, name: name))
+      if totals.directories == 0, !isIndex, let reason = nameless.reasonToSpare(path) {
+        throw Conflict(reason: reason)
       }
       plan.deletes.add(totals)
       plan.deletions.append(
-        PlannedDeletion(folder: folder, name: name, totals: totals, replacement: nil))
+        PlannedDeletion(directory: directory, name: name, totals: totals, replacement: nil))
       return true
-    } catch let obstacle as Obstacle {
+    } catch let obstacle as Conflict {
       plan.spared.append(PathRemark(path: above.appending(name), remark: obstacle.reason))
     } catch { block(above.appending(name), error) }
     return false
@@ -191,32 +192,34 @@ extension RestorePlanner {
     plan.blocked.append(PathRemark(path: path, remark: reason + RestoreReport.reason(error)))
   }
 
-  /// Goes into a folder that the snapshot lacks, of which not all is to be removed.
-  private mutating func planParts(of name: ByteString, in folder: Int, isAsked: Bool) {
-    let entry = plan.tree.entries[folder]
+  /// Goes into a directory that the snapshot lacks, of which not all is to be removed.
+  private mutating func planParts(of name: ByteString, in directory: Int, isAsked: Bool) {
+    let entry = plan.tree.entries[directory]
     do throws(SystemError) {
       try present?.ascend(to: Int(entry.depth))
       try present?.descend(name)
-      let inner = try present?.withFolder { folder throws(SystemError) in try folder.names() }
+      let inner = try present?.withDirectory { directory throws(SystemError) in
+        try directory.names()
+      }
       let tree = TreeReference(plan.snapshot.snapshot.tree.digest)
       let number = plan.tree.append(
-        TreeEntry(name: name, node: .directory(tree)), named: name, parent: folder,
+        TreeEntry(name: name, node: .directory(tree)), named: name, parent: directory,
         action: .leave, hasMetadata: false)
       plan.tree.update(number) { $0.isMerged = true }
       planDeletions(Set(inner ?? []), in: number, isAsked: isAsked)
-    } catch { block(plan.tree.path(folder, from: plan.place.shownDepth).appending(name), error) }
+    } catch { block(plan.tree.path(directory, from: plan.place.shownDepth).appending(name), error) }
   }
 
   private mutating func totals(of name: ByteString, depth: Int) throws -> RestoreTotals {
     try present?.ascend(to: depth)
     var contents = PresentEntries(protected: plan.request.protected)
-    try present?.withFolder { folder in
-      guard let status = try folder.statusIfPresent(name) else { return }
+    try present?.withDirectory { directory in
+      guard let status = try directory.statusIfPresent(name) else { return }
       if contents.note(status), status.kind == .directory {
-        try contents.read(folder.folder(name))
+        try contents.read(directory.directory(name))
       }
     }
-    if let reason = contents.protection { throw Obstacle(reason: reason) }
+    if let reason = contents.protection { throw Conflict(reason: reason) }
     return contents.totals
   }
 }

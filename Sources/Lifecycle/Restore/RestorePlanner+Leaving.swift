@@ -8,7 +8,7 @@ extension RestorePlanner {
   }
 
   /// What cannot come leaves its log and its journal behind.
-  mutating func leaveCompanions(of blocked: [ByteString], _ files: FolderFiles) {
+  mutating func leaveCompanions(of blocked: [ByteString], _ files: DirectoryFiles) {
     for name in blocked {
       for number in Self.companions.compactMap({ files.entries[name.followed(by: $0)] })
       where plan.tree.entries[number].action.isWritten {
@@ -20,22 +20,22 @@ extension RestorePlanner {
 
   /// A log or a journal does not come to a database that is there and that the snapshot does not hold,
   /// or that does not come back.
-  mutating func leaveLoneCompanions(_ files: FolderFiles) {
+  mutating func leaveLoneCompanions(_ files: DirectoryFiles) {
     let companions = files.entries.filter { $0.key.databaseOfCompanion != nil }
     for (name, number) in companions.sorted(by: { $0.key < $1.key })
     where plan.tree.entries[number].action.isWritten {
       guard let database = name.databaseOfCompanion, files.entries[database] == nil,
         !files.blocked.contains(database), files.there?.contains(database) != false
       else { continue }
-      leaveAlone(number, named: name, in: files.folder)
+      leaveAlone(number, named: name, in: files.directory)
     }
   }
 
   /// Leaves a log or a journal that would come to a database that is there and stays.
-  mutating func leaveAlone(_ number: Int, named name: ByteString, in folder: Int) {
+  mutating func leaveAlone(_ number: Int, named name: ByteString, in directory: Int) {
     guard let (database, member) = DatabaseMember.owner(of: name), member != .sharedMemory,
-      (try? isFile(database, in: folder)) ?? true,
-      member == .log || mayBeDatabase(database, in: folder)
+      (try? isFile(database, in: directory)) ?? true,
+      member == .log || mayBeDatabase(database, in: directory)
     else { return }
     leave(number)
     block(number, "'\(database)' is there and does not come back with it")
@@ -54,21 +54,21 @@ extension RestorePlanner {
       plan.leaves.add(totals)
     }
     plan.tree.update(number) { $0.action = .leave }
-    keepFolder(inPlaceOf: number)
+    keepDirectory(inPlaceOf: number)
     guard let group = groups.removeValue(forKey: number) else { return }
     // Those that come yet have the content themselves.
     leaders[group] = nil
     for other in followers.removeValue(forKey: number) ?? []
     where plan.tree.entries[other].action.isWritten {
       leave(other)
-      // One in a folder that was settled before may be of a unit there.
+      // One in a directory that was settled before may be of a unit there.
       dissolve(unitOf: other)
       block(other, "it is another name of '\(plan.tree.name(number))', which stays")
     }
   }
 
   /// What was to give way to an entry that does not come stays, with all that is in it.
-  private mutating func keepFolder(inPlaceOf number: Int) {
+  private mutating func keepDirectory(inPlaceOf number: Int) {
     guard plan.tree.entries[number].changesKind,
       let place = replaced.place(of: number, in: plan.deletions, keys: { [$0.replacement ?? -1] })
     else { return }

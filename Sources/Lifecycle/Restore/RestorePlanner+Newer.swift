@@ -6,15 +6,15 @@ extension RestorePlanner {
   /// of them among it: by the newest of them that is stored, and the newest that is there. The
   /// database's own time tells little while its log has the commits.
   mutating func decideByTime(
-    _ members: [Int], of name: ByteString, _ found: Companions, _ files: FolderFiles
+    _ members: [Int], of name: ByteString, _ found: Companions, _ files: DirectoryFiles
   ) {
     let there = found.present.filter { !$0.isSharedMemory }
     // A name that ends as a journal's does not make a database of the file beside it.
-    if there.isEmpty, !mayBeDatabase(name, in: files.folder) { return }
+    if there.isEmpty, !mayBeDatabase(name, in: files.directory) { return }
     // What is there is as stored, and what is missing of it comes.
     let isPart = members.allSatisfy { [.same, .create].contains(plan.tree.entries[$0].action) }
     if isPart, there.allSatisfy({ files.entries[$0] != nil }) { return }
-    let present = ([name] + there).compactMap { time(of: $0, in: files.folder) }.max()
+    let present = ([name] + there).compactMap { time(of: $0, in: files.directory) }.max()
     guard let present, let stored = members.map({ plan.tree.entries[$0].modified }).max() else {
       return
     }
@@ -24,9 +24,11 @@ extension RestorePlanner {
   }
 
   /// When a file was last changed that is there; nothing where none is.
-  private mutating func time(of name: ByteString, in folder: Int) -> Timestamp? {
-    guard (try? isFile(name, in: folder)) == true else { return nil }
-    let status = try? present?.withFolder { folder throws(SystemError) in try folder.status(name) }
+  private mutating func time(of name: ByteString, in directory: Int) -> Timestamp? {
+    guard (try? isFile(name, in: directory)) == true else { return nil }
+    let status = try? present?.withDirectory { directory throws(SystemError) in
+      try directory.status(name)
+    }
     return status?.modified
   }
 

@@ -2,80 +2,80 @@ internal import ArchiveStore
 internal import PolicyEngine
 internal import SystemIO
 
-/// What a restore into a device does besides: folders that come back empty, files that the layout
+/// What a restore into a device does besides: directories that come back empty, files that the layout
 /// writes anew, links that lead elsewhere now.
 extension RestorePlanner {
-  /// Adds to a folder what the snapshot does not hold and what comes back all the same.
-  mutating func addMade(in folder: Int, _ frame: RestoreFrame) {
+  /// Adds to a directory what the snapshot does not hold and what comes back all the same.
+  mutating func addMade(in parent: Int, _ frame: RestoreFrame) {
     guard let rules = judge.rules, frame.isInside, plan.request.classes.isEmpty else { return }
-    let path = plan.tree.path(folder, from: plan.place.shownDepth)
-    for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: folder) }
+    let path = plan.tree.path(parent, from: plan.place.shownDepth)
+    for directory in rules.emptied[path] ?? [] { addEmptied(directory, in: parent) }
     if path.isEmpty {
       for (name, bytes) in rules.generated.sorted(by: { $0.key < $1.key }) {
-        addGenerated(name, in: folder, bytes)
+        addGenerated(name, in: parent, bytes)
       }
     }
   }
 
   /// Adds a directory that comes back empty, as it was, or as the one above where that is not known;
   /// what is there stays.
-  private mutating func addEmptied(_ directory: EmptiedDirectory, in folder: Int) {
+  private mutating func addEmptied(_ directory: EmptiedDirectory, in parent: Int) {
     let name = directory.name
-    if let present = present(name, in: folder) {
+    if let present = present(name, in: parent) {
       if present == .directory { return }
-      return plan.blocked.append(PathRemark(path: name, remark: "no folder stands there"))
+      return plan.blocked.append(PathRemark(path: name, remark: "no directory stands there"))
     }
-    let above = plan.tree.entries[folder]
+    let above = plan.tree.entries[parent]
     let entry =
       directory.entry?.named(name)
       ?? TreeEntry(
         name: name, node: .directory(TreeReference(plan.snapshot.snapshot.tree.digest)),
         permissions: above.permissions & 0o777, owner: above.owner, group: above.group,
         modified: Host.now())
-    _ = addMade(entry, in: folder)
+    _ = addMade(entry, in: parent)
   }
 
   /// Adds a file that is written anew, as its directory's owner has it; what is there stays.
-  private mutating func addGenerated(_ name: ByteString, in folder: Int, _ bytes: [UInt8]) {
-    if present(name, in: folder) != nil { return }
-    let above = plan.tree.entries[folder]
+  private mutating func addGenerated(_ name: ByteString, in parent: Int, _ bytes: [UInt8]) {
+    if present(name, in: parent) != nil { return }
+    let above = plan.tree.entries[parent]
     let entry = TreeEntry(
       name: name, node: .file(Content.empty), permissions: 0o644, owner: above.owner,
       group: above.group, modified: Host.now())
-    plan.tree.generate(addMade(entry, in: folder), bytes)
+    plan.tree.generate(addMade(entry, in: parent), bytes)
   }
 
-  private mutating func addMade(_ entry: TreeEntry, in folder: Int) -> Int {
-    let number = plan.tree.append(entry, named: entry.name, parent: folder, action: .create)
+  private mutating func addMade(_ entry: TreeEntry, in parent: Int) -> Int {
+    let number = plan.tree.append(entry, named: entry.name, parent: parent, action: .create)
     count(number)
-    folders[folders.count - 1].hasContent = true
+    directories[directories.count - 1].hasContent = true
     return number
   }
 
   /// What stands where something is to be made; it is not one that the snapshot lacks.
-  private mutating func present(_ name: ByteString, in folder: Int) -> FileKind? {
-    folders[folders.count - 1].unseen?.remove(name)
-    guard plan.tree.entries[folder].isMerged else { return nil }
-    return (try? statusOfPresent(name, in: folder)) ?? nil
+  private mutating func present(_ name: ByteString, in parent: Int) -> FileKind? {
+    directories[directories.count - 1].unseen?.remove(name)
+    guard plan.tree.entries[parent].isMerged else { return nil }
+    return (try? statusOfPresent(name, in: parent)) ?? nil
   }
 
   private mutating func statusOfPresent(
-    _ name: ByteString, in folder: Int
+    _ name: ByteString, in parent: Int
   ) throws(SystemError) -> FileKind? {
-    try present?.ascend(to: Int(plan.tree.entries[folder].depth))
-    let found = try present?.withFolder { folder throws(SystemError) in
-      try folder.statusIfPresent(name)?.kind
+    try present?.ascend(to: Int(plan.tree.entries[parent].depth))
+    let found = try present?.withDirectory { directory throws(SystemError) in
+      try directory.statusIfPresent(name)?.kind
     }
     return found ?? nil
   }
 
-  /// A folder that is only on the way is made where something in it comes back.
-  mutating func settle(_ folder: OpenFolder) {
-    if folder.hasContent {
-      if !folders.isEmpty { folders[folders.count - 1].hasContent = true }
-      if plan.tree.entries[folder.number].action.isWritten { count(folder.number) }
+  /// A directory that is only on the way is made where something in it comes back.
+  mutating func settle(_ directory: OpenDirectory) {
+    if directory.hasContent {
+      if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
+      if plan.tree.entries[directory.number].action.isWritten { count(directory.number) }
     } else {
-      plan.tree.update(folder.number) { $0.action = .leave }
+      plan.tree.update(directory.number) { $0.action = .leave }
     }
   }
 
@@ -101,11 +101,11 @@ extension RestorePlanner {
   /// Whether what stands in an entry's place would be in no backup once it is replaced: then, and
   /// for a single file, it is kept under another name.
   mutating func mustStay(_ name: ByteString) -> Bool {
-    guard let rules = judge.rules, let folder = folders.last?.number else { return false }
-    let above = plan.tree.path(folder, from: plan.place.shownDepth)
+    guard let rules = judge.rules, let directory = directories.last?.number else { return false }
+    let above = plan.tree.path(directory, from: plan.place.shownDepth)
     if rules.isSelected(above.appending(name)) { return true }
     guard let index = judge.present?.index(of: above.appending(name)) else { return false }
-    return rules.present?.entries[index].fate == .leftOut
+    return rules.present?.entries[index].fate == .excluded
   }
 }
 
@@ -146,7 +146,7 @@ struct PolicyRemovals: Sendable {
         isEmpty = false
         note(index, .isRemoved, above: .isAboveRemoved, in: scan)
       }
-      if entry.fate == .leftOut, !request.deletesExcluded {
+      if entry.fate == .excluded, !request.deletesExcluded {
         note(index, .isExcluded, above: .isAboveExcluded, in: scan)
       }
     }

@@ -6,12 +6,12 @@ extension RestorePlan {
   /// Plans a restore: walks what is asked for, and beside it what is in the target.
   ///
   /// - Throws: `LifecycleError` of the kind `usage` when the target holds something and the request
-  ///   does not say what becomes of it; `StoreError` when nothing of the path's own folder can be read.
+  ///   does not say what becomes of it; `StoreError` when nothing of the path's own directory can be read.
   public static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, from reader: RepositoryReader
   ) throws -> RestorePlan {
     let source = try reader.source(request.path, in: snapshot)
-    let place = try RestorePlace.find(
+    let place = try RestoreTarget.find(
       request.target, source: source, overwrite: request.overwrite,
       protecting: request.protected)
     return try make(snapshot, request, source, at: place, from: reader)
@@ -20,14 +20,14 @@ extension RestorePlan {
   /// Plans a restore to a place that is known.
   static func make(
     _ snapshot: StoredSnapshot, _ request: RestoreRequest, _ source: SnapshotSource,
-    at place: RestorePlace, from reader: RepositoryReader
+    at place: RestoreTarget, from reader: RepositoryReader
   ) throws -> RestorePlan {
     var planner = try RestorePlanner(RestorePlan(snapshot, request, place), reader)
     try planner.run(source)
     return planner.takePlan()
   }
 
-  /// Plans to restore a path of a snapshot to a new place, or an empty folder.
+  /// Plans to restore a path of a snapshot to a new place, or an empty directory.
   public static func make(
     _ snapshot: StoredSnapshot, path: ByteString, to target: ByteString,
     from reader: RepositoryReader
@@ -40,10 +40,10 @@ extension RestorePlan {
 struct RestorePlanner: ~Copyable {
   let reader: RepositoryReader
   var plan: RestorePlan
-  /// The target's folders down to the one in hand; nothing where there is nothing yet.
-  var present: FolderLadder? = nil
-  /// The snapshot's folders down to the one in hand.
-  var folders: [OpenFolder] = []
+  /// The target's directories down to the one in hand; nothing where there is nothing yet.
+  var present: DirectoryLadder? = nil
+  /// The snapshot's directories down to the one in hand.
+  var directories: [OpenDirectory] = []
   var leaders: [ByteString: LinkLeader] = [:]
   /// The groups of the leaders, and the later names that are to be links to each, by its number.
   var groups: [Int: ByteString] = [:]
@@ -52,26 +52,26 @@ struct RestorePlanner: ~Copyable {
   /// Where what looks unchanged has to have the stored bytes.
   var proof: ContentProof?
   let removals: PolicyRemovals
-  let nameless: NamelessFiles
+  let nameless: UnlistedExclusions
   let spared: SparedPaths
   /// What goes with databases that come, so that it belongs to none that stays.
-  var strays: Set<FolderChild> = []
+  var strays: Set<DirectoryChild> = []
   /// The deletions by what takes their place and by what goes, and the databases by their files.
   var replaced = LateIndex<Int>()
-  var deleted = LateIndex<FolderChild>()
+  var deleted = LateIndex<DirectoryChild>()
   var units = LateIndex<Int>()
-  private var bound: PlanBound
-  var damage: RemarkBound
+  private var bound: PlanLimit
+  var damage: RemarkLimit
 
-  /// A folder of the snapshot that is being gone through.
-  struct OpenFolder {
+  /// A directory of the snapshot that is being gone through.
+  struct OpenDirectory {
     let number: Int
     /// The length of its path in the walk.
     let pathLength: Int
     /// Names in the target that the snapshot has not named; nothing where none are to be removed.
     var unseen: Set<ByteString>?
     /// Names in the snapshot that cannot be read.
-    var lost = LostRuns()
+    var lost = UnreadableRanges()
     /// What the request and the policy say of what is in it.
     var frame: RestoreFrame
     /// Whether it is only on the way to what comes back.
@@ -89,19 +89,19 @@ struct RestorePlanner: ~Copyable {
     self.reader = reader
     judge = RestoreJudge(plan.request, plan.snapshot.snapshot)
     removals = PolicyRemovals(plan.request)
-    nameless = NamelessFiles(plan)
+    nameless = UnlistedExclusions(plan)
     spared = SparedPaths(
       plan.snapshot.snapshot, deletesExcluded: plan.request.deletesExcluded)
-    bound = PlanBound(plan.place, whole: nil)
-    damage = RemarkBound(room: plan.request.remarkRoom)
+    bound = PlanLimit(plan.place, whole: nil)
+    damage = RemarkLimit(room: plan.request.remarkRoom)
     self.plan.tree.asideSuffix = plan.request.rules?.asideSuffix ?? AsideName.suffix(at: Host.now())
     do throws(SystemError) {
-      let folder = try Folder.open(resolved: plan.place.folder)
-      self.plan.place.identity = try folder.status().identity
+      let directory = try Directory.open(resolved: plan.place.directory)
+      self.plan.place.identity = try directory.status().identity
       if let now = plan.request.rules?.comparesBytesAt, plan.place.name == nil {
-        proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: folder)
+        proof = ContentProof(reader, since: plan.snapshot.snapshot.time, now: now, in: directory)
       }
-      present = FolderLadder(root: folder)
+      present = DirectoryLadder(root: directory)
     } catch {
       // What cannot be looked at must not be taken for a place where nothing is.
       guard error.isMissing else { throw LifecycleError(error) }
@@ -139,7 +139,7 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  /// Begins with the folder that the restore works in.
+  /// Begins with the directory that the restore works in.
   private mutating func addRoot(_ entry: TreeEntry, hasMetadata: Bool) -> Int {
     let number = plan.tree.append(
       entry, named: "", parent: nil, action: .leave, hasMetadata: hasMetadata)
@@ -147,12 +147,12 @@ struct RestorePlanner: ~Copyable {
     return number
   }
 
-  /// Says what becomes of the target folder's own metadata.
+  /// Says what becomes of the target directory's own metadata.
   private mutating func decideRoot(_ entry: TreeEntry, _ number: Int) throws {
     guard plan.tree.entries[number].hasMetadata else { return }
     let comparison = Comparison(reader: reader, mode: mode)
-    let action = try present?.withFolder { folder in
-      try comparison.action(for: entry, folder.status(), in: folder, nil)
+    let action = try present?.withDirectory { directory in
+      try comparison.action(for: entry, directory.status(), in: directory, nil)
     }
     if let action { plan.tree.update(number) { $0.action = action } }
   }
@@ -163,7 +163,7 @@ struct RestorePlanner: ~Copyable {
 
   private mutating func walk(_ tree: TreeReference, below root: Int) throws {
     let isWhole = judge.isIdle && plan.request.overwrite == nil
-    bound = PlanBound(
+    bound = PlanLimit(
       plan.place, whole: isWhole ? tree : nil, first: plan.request.firstBound)
     enter(root, pathLength: 0, judge.root())
     let first = plan.tree.entries.count
@@ -183,7 +183,7 @@ struct RestorePlanner: ~Copyable {
         return try take(entry, at: path)
       }
     }
-    // Of nothing at all no folder is made.
+    // Of nothing at all no directory is made.
     if let lost, plan.tree.entries.count == first { throw lost }
     leave(to: -1)
   }
@@ -191,17 +191,17 @@ struct RestorePlanner: ~Copyable {
   /// Takes an entry of the snapshot, by its path in the walk.
   private mutating func take(_ stored: TreeEntry, at path: ByteString) throws -> WalkStep {
     leave(to: max(0, path.count - stored.name.count - 1))
-    // No copy of the folder is held, or removing a name would copy all that are left of it.
-    guard let (above, outer) = folders.last.map({ ($0.number, $0.frame) }) else { return .stop }
+    // No copy of the directory is held, or removing a name would copy all that are left of it.
+    guard let (above, outer) = directories.last.map({ ($0.number, $0.frame) }) else { return .stop }
     if isOwn(stored.name, at: path) { return refuseOwn(stored.name, at: path) }
     let (role, frame) = judge.judge(stored, at: path, in: outer)
-    if role != .remove { folders[folders.count - 1].unseen?.remove(stored.name) }
+    if role != .remove { directories[directories.count - 1].unseen?.remove(stored.name) }
     if role == .skip || role == .remove { return .skip }
     let entry = anchored(stored, at: path)
     guard let number = try add(entry, named: entry.name, in: above, role: role) else {
       return .skip
     }
-    guard entry.isFolder else { return .enter }
+    guard entry.isDirectory else { return .enter }
     if role == .empty { return .skip }
     enter(number, pathLength: path.count, frame, isWay: role == .way)
     return .enter
@@ -214,7 +214,7 @@ struct RestorePlanner: ~Copyable {
   }
 
   private mutating func refuseOwn(_ name: ByteString, at path: ByteString) -> WalkStep {
-    folders[folders.count - 1].unseen?.remove(name)
+    directories[directories.count - 1].unseen?.remove(name)
     plan.blocked.append(
       PathRemark(path: path, remark: "its name is that of this program's own directory"))
     return .skip
@@ -225,22 +225,22 @@ struct RestorePlanner: ~Copyable {
   /// - Throws: `LifecycleError` when that is the target itself and cannot be looked at.
   @discardableResult
   mutating func add(
-    _ entry: TreeEntry, named name: ByteString, in folder: Int, hasMetadata: Bool = true,
+    _ entry: TreeEntry, named name: ByteString, in directory: Int, hasMetadata: Bool = true,
     role: RestoreRole = .whole
   ) throws(LifecycleError) -> Int? {
-    let above = plan.tree.entries[folder]
+    let above = plan.tree.entries[directory]
     var decision = Decision(action: .create)
     if above.isMerged, present != nil {
       do {
         decision = try decide(entry, named: name, depth: Int(above.depth))
       } catch {
-        if plan.place.name != nil, folder == 0, let error = error as? SystemError {
+        if plan.place.name != nil, directory == 0, let error = error as? SystemError {
           throw LifecycleError(error)
         }
-        let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
+        let path = plan.tree.path(directory, from: plan.place.shownDepth).appending(name)
         plan.blocked.append(PathRemark(path: path, remark: RestoreReport.reason(error)))
-        if entry.node.kind == .file, !folders.isEmpty {
-          folders[folders.count - 1].blocked.append(name)
+        if entry.node.kind == .file, !directories.isEmpty {
+          directories[directories.count - 1].blocked.append(name)
         }
         return nil
       }
@@ -248,15 +248,15 @@ struct RestorePlanner: ~Copyable {
     // What only lies on the way, or comes back empty, stays as it is where it is.
     if role != .whole, decision.action != .create {
       guard decision.isMerged else {
-        let path = plan.tree.path(folder, from: plan.place.shownDepth).appending(name)
-        plan.blocked.append(PathRemark(path: path, remark: Obstacle.noFolder.reason))
+        let path = plan.tree.path(directory, from: plan.place.shownDepth).appending(name)
+        plan.blocked.append(PathRemark(path: path, remark: Conflict.noDirectory.reason))
         return nil
       }
       decision.action = .leave
     }
     let leader = findLeader(of: entry, &decision)
     let number = plan.tree.append(
-      entry, named: name, parent: folder, action: decision.action, hasMetadata: hasMetadata,
+      entry, named: name, parent: directory, action: decision.action, hasMetadata: hasMetadata,
       mayCome: mode == .ifNewer && decision.action == .leave)
     plan.tree.update(number) { planned in
       planned.isMerged = decision.isMerged
@@ -268,17 +268,17 @@ struct RestorePlanner: ~Copyable {
       followers[leader, default: []].append(number)
     }
     noteLeader(number, entry, decision)
-    if let lost = decision.replacedFolder {
+    if let lost = decision.replacedDirectory {
       plan.deletes.add(lost)
       plan.deletions.append(
-        PlannedDeletion(folder: folder, name: name, totals: lost, replacement: number))
+        PlannedDeletion(directory: directory, name: name, totals: lost, replacement: number))
     }
-    if entry.node.kind == .file, above.isMerged, !folders.isEmpty {
-      folders[folders.count - 1].files.append(number)
+    if entry.node.kind == .file, above.isMerged, !directories.isEmpty {
+      directories[directories.count - 1].files.append(number)
     }
     if role == .way { return number }
     count(number)
-    if !folders.isEmpty { folders[folders.count - 1].hasContent = true }
+    if !directories.isEmpty { directories[directories.count - 1].hasContent = true }
     return number
   }
 
@@ -295,18 +295,21 @@ struct RestorePlanner: ~Copyable {
   private mutating func enter(
     _ number: Int, pathLength: Int, _ frame: RestoreFrame, isWay: Bool = false
   ) {
-    var folder = OpenFolder(number: number, pathLength: pathLength, frame: frame, isWay: isWay)
+    var directory = OpenDirectory(
+      number: number, pathLength: pathLength, frame: frame, isWay: isWay)
     let mayRemove = plan.request.deletes && frame.isInside || !removals.isEmpty
-    if mayRemove, plan.tree.entries[number].isMerged { folder.unseen = list(number) }
-    folders.append(folder)
+    if mayRemove, plan.tree.entries[number].isMerged { directory.unseen = list(number) }
+    directories.append(directory)
     addMade(in: number, frame)
   }
 
-  /// The names in the target's folder in hand. Of one that cannot be listed nothing is removed, which
+  /// The names in the target's directory in hand. Of one that cannot be listed nothing is removed, which
   /// is said.
   private mutating func list(_ number: Int) -> Set<ByteString>? {
     do throws(SystemError) {
-      return try present?.withFolder { folder throws(SystemError) in Set(try folder.names()) }
+      return try present?.withDirectory { directory throws(SystemError) in
+        Set(try directory.names())
+      }
     } catch {
       let reason = "it cannot be listed, so nothing in it is removed: \(error.reason)"
       plan.blocked.append(PathRemark(path: plan.shownPath(number), remark: reason))
@@ -314,15 +317,15 @@ struct RestorePlanner: ~Copyable {
     }
   }
 
-  /// Leaves the folders whose paths are longer.
+  /// Leaves the directories whose paths are longer.
   mutating func leave(to pathLength: Int) {
-    while let last = folders.last, last.pathLength > pathLength {
+    while let last = directories.last, last.pathLength > pathLength {
       // Before the deletions: the log of a database that stays does so, too.
       settleDatabases(in: last)
       if let unseen = last.unseen, !unseen.isEmpty {
         planDeletions(unseen, in: last)
       }
-      folders.removeLast()
+      directories.removeLast()
       if last.isWay { settle(last) }
     }
   }

@@ -38,7 +38,7 @@ public struct RestoreReport: Sendable {
     switch error {
     case let error as SystemError: error.reason
     case let error as StoreError: error.reason
-    case let error as Obstacle: error.reason
+    case let error as Conflict: error.reason
     default: "\(error)"
     }
   }

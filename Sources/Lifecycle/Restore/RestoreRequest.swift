@@ -4,8 +4,8 @@ public import SystemIO
 public struct RestoreRequest: Sendable {
   /// The logical path in the snapshot; empty for all of it.
   public var path: ByteString
-  /// What becomes of it: this folder, or this file when the path names no folder. A link to a folder
-  /// means that folder.
+  /// What becomes of it: this directory, or this file when the path names no directory. A link to a directory
+  /// means that directory.
   public var target: ByteString
   /// Which of the target's entries are replaced; nothing where the target has to be new or empty.
   public var overwrite: OverwriteMode?
@@ -20,9 +20,9 @@ public struct RestoreRequest: Sendable {
   /// What else decides in a restore into a device.
   var rules: RestoreRules?
   /// At how many entries a plan is first held against the room that there is.
-  var firstBound = PlanBound.first
+  var firstBound = PlanLimit.first
   /// How many bytes of remarks on damage there may be, and how many on what failed.
-  var remarkRoom = RemarkBound.room
+  var remarkRoom = RemarkLimit.room
 
   /// Makes a request.
   public init(

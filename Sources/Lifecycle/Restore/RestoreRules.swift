@@ -28,7 +28,7 @@ struct RestoreRules: Sendable {
   /// Whether the root gets the stored metadata; not where other apps' files lie in it, too.
   var hasOwnRoot = true
 
-  /// Whether the selection is all that the container has of its folder, and nothing that somebody
+  /// Whether the selection is all that the container has of its directory, and nothing that somebody
   /// asked for by itself.
   var keepsNoOther = false
 
@@ -52,9 +52,9 @@ struct EmptiedDirectory: Sendable {
 enum RestoreRole: Sendable {
   /// It comes back as it was stored.
   case whole
-  /// A folder on the way to what comes back: it is made only where it is missing and needed.
+  /// A directory on the way to what comes back: it is made only where it is missing and needed.
   case way
-  /// A folder that comes back empty.
+  /// A directory that comes back empty.
   case empty
   /// It does not come back.
   case skip
@@ -62,17 +62,17 @@ enum RestoreRole: Sendable {
   case remove
 }
 
-/// What holds for the entries of a folder.
+/// What holds for the entries of a directory.
 struct RestoreFrame {
-  /// The policy's state of the folder.
+  /// The policy's state of the directory.
   var state: Classifier.State?
-  /// The data class of the folder, where classes were asked for.
+  /// The data class of the directory, where classes were asked for.
   var dataClass = ""
-  /// Whether the folder is what was asked for, or lies in it.
+  /// Whether the directory is what was asked for, or lies in it.
   var isInside = true
   /// Whether it was asked for by name though the policy would not restore it.
   var isForced = false
-  /// How many folders lie above it in the container.
+  /// How many directories lie above it in the container.
   var depth = 0
 }
 
@@ -97,8 +97,8 @@ struct ClassFilter: Sendable {
 
   var isIdle: Bool { wanted.isEmpty }
 
-  /// The class of an entry in a folder of another.
-  func dataClass(of path: ByteString, in folder: String) -> String { runs[path] ?? folder }
+  /// The class of an entry in a directory of another.
+  func dataClass(of path: ByteString, in directory: String) -> String { runs[path] ?? directory }
 
   /// The class of a path, by the nearest that is noted at or above it.
   func dataClass(of path: ByteString) -> String {

@@ -9,19 +9,19 @@ final class RestoreRun: Sendable {
   private let target: Int?
   /// Where it is told how far the restore is.
   let counters: ProgressCounters
-  /// How many folders each thread may keep open.
-  let openFolders: Int
-  /// The folder that the restore works in.
-  private let root: Folder
+  /// How many directories each thread may keep open.
+  let openDirectories: Int
+  /// The directory that the restore works in.
+  private let root: Directory
   /// Where everything is made.
-  private let staged: Folder
+  private let staged: Directory
   /// What a new file there is like.
   let fresh: FileStatus
   /// Whether large files are synced one by one, because a sync of the volume reports no write error.
   let syncsEachFile: Bool
 
   init(
-    _ plan: RestorePlan, in root: borrowing Folder, _ staging: borrowing StagingFolder,
+    _ plan: RestorePlan, in root: borrowing Directory, _ staging: borrowing StagingDirectory,
     threads: Int, _ counters: ProgressCounters, kernel: KernelVersion? = Host.kernelVersion
   ) throws(SystemError) {
     syncsEachFile = !(kernel?.reportsErrorsOfVolumeSync ?? true)
@@ -31,14 +31,14 @@ final class RestoreRun: Sendable {
     findings = RestoreFindings(counters)
     self.root = try root.duplicate()
     // All threads together stay below the 1,024 files that a program may usually have open.
-    openFolders = max(4, min(64, 512 / max(1, threads)))
+    openDirectories = max(4, min(64, 512 / max(1, threads)))
     staged = try staging.tree.duplicate()
     fresh = staging.fresh
   }
 
-  /// A cursor in the staging folder.
+  /// A cursor in the staging directory.
   func cursor() throws(SystemError) -> TreeCursor {
-    TreeCursor(tree, root: try staged.duplicate(), limit: openFolders)
+    TreeCursor(tree, root: try staged.duplicate(), limit: openDirectories)
   }
 
   /// Has the volume written to the disk. What it fails for is told once to each open folder: so this is
@@ -56,9 +56,9 @@ final class RestoreRun: Sendable {
     return roots
   }
 
-  /// A cursor in the folder that the restore works in.
+  /// A cursor in the directory that the restore works in.
   func targetCursor() throws(SystemError) -> TreeCursor {
-    TreeCursor(tree, root: try root.duplicate(), limit: openFolders)
+    TreeCursor(tree, root: try root.duplicate(), limit: openDirectories)
   }
 
   /// Whether a file's content is one blob, and what else it has stands in its entry: such a file is

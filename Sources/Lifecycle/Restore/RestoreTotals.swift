@@ -4,7 +4,7 @@ internal import SystemIO
 /// Entries by kind, and the bytes of their files.
 public struct RestoreTotals: Sendable, Hashable {
   public var files = 0
-  public var folders = 0
+  public var directories = 0
   public var links = 0
   public var specials = 0
   /// Bytes of the files, holes counted.
@@ -14,14 +14,14 @@ public struct RestoreTotals: Sendable, Hashable {
   public init() {}
 
   /// How many entries there are in all.
-  public var entries: Int { files + folders + links + specials }
+  public var entries: Int { files + directories + links + specials }
 
   mutating func count(_ kind: FileKind, size: UInt64) {
     switch kind {
     case .file:
       files += 1
       bytes.addClamping(size)
-    case .directory: folders += 1
+    case .directory: directories += 1
     case .symlink: links += 1
     case .fifo, .socket, .characterDevice, .blockDevice: specials += 1
     }
@@ -29,7 +29,7 @@ public struct RestoreTotals: Sendable, Hashable {
 
   mutating func subtract(_ other: RestoreTotals) {
     files -= other.files
-    folders -= other.folders
+    directories -= other.directories
     links -= other.links
     specials -= other.specials
     bytes -= Swift.min(bytes, other.bytes)
@@ -38,7 +38,7 @@ public struct RestoreTotals: Sendable, Hashable {
   /// Adds others to these.
   public mutating func add(_ other: RestoreTotals) {
     files += other.files
-    folders += other.folders
+    directories += other.directories
     links += other.links
     specials += other.specials
     bytes.addClamping(other.bytes)

@@ -9,7 +9,7 @@ enum SetIDBits {
   static let all = user | group
 
   /// What an entry's permissions are on something of its kind that belongs to whom the status says.
-  /// In a folder the group's bit only hands on the group.
+  /// In a directory the group's bit only hands on the group.
   static func kept(
     _ permissions: UInt16, _ owner: UInt32, _ group: UInt32, on status: FileStatus
   ) -> UInt16 {

@@ -4,9 +4,9 @@ public import SystemIO
 
 /// What a path in a snapshot names.
 public enum SnapshotSource: Sendable {
-  /// A folder's tree, and its entry; the snapshot's root has none.
+  /// A directory's tree, and its entry; the snapshot's root has none.
   case folder(TreeReference, TreeEntry?)
-  /// An entry that is no folder.
+  /// An entry that is no directory.
   case single(TreeEntry)
 }
 

@@ -66,8 +66,8 @@ final class StagedFileSink: BlobSink {
     let metadata = EntryMetadata(
       number: number, entry: entry, attributes: run.tree.inlineAttributes(number),
       findings: run.findings)
-    try cursor.withFolder(of: number) { folder throws(SystemError) in
-      let file = try folder.create(name, permissions: metadata.initialPermissions)
+    try cursor.withDirectory(of: number) { directory throws(SystemError) in
+      let file = try directory.create(name, permissions: metadata.initialPermissions)
       do throws(SystemError) {
         let end = try write(blobs, of: frame, to: file)
         if end < entry.size { try file.truncate(to: entry.size) }
@@ -75,7 +75,7 @@ final class StagedFileSink: BlobSink {
         metadata.set(on: file, fresh: run.fresh)
         try file.close()
       } catch {
-        try? folder.remove(name)
+        try? directory.remove(name)
         throw error
       }
     }
@@ -86,8 +86,8 @@ final class StagedFileSink: BlobSink {
     _ number: Int, _ blobs: ArraySlice<DeliveredBlob>, of frame: [UInt8]
   ) throws(SystemError) {
     let name = run.tree.name(number)
-    try cursor.withFolder(of: number) { folder throws(SystemError) in
-      let file = try folder.fileForWriting(name)
+    try cursor.withDirectory(of: number) { directory throws(SystemError) in
+      let file = try directory.fileForWriting(name)
       _ = try write(blobs, of: frame, to: file)
       try file.close()
     }

@@ -2,9 +2,9 @@ internal import ArchiveStore
 internal import SystemIO
 
 extension StagingWriter {
-  /// Makes folders, with all permissions until they are finished, and what has no content.
+  /// Makes directories, with all permissions until they are finished, and what has no content.
   mutating func makeEntries() throws {
-    let needed = run.tree.foldersWithWork()
+    let needed = run.tree.directoriesWithWork()
     var number = 1
     while number < run.tree.entries.count {
       try checkStop()
@@ -32,22 +32,22 @@ extension StagingWriter {
     if detail.leader != nil { return }
     switch entry.kind {
     case .directory:
-      try cursor.withFolder(of: number) { folder throws(SystemError) in
-        try folder.createFolder(name, permissions: 0o700)
+      try cursor.withDirectory(of: number) { directory throws(SystemError) in
+        try directory.createDirectory(name, permissions: 0o700)
       }
     case .file:
       if let bytes = detail.generated { return try makeFile(number, bytes) }
       if !run.isSimple(number) { try makeFile(number) }
     case .symlink, .fifo, .socket, .characterDevice, .blockDevice:
       let metadata = metadata(number)
-      try cursor.withFolder(of: number) { folder throws(SystemError) in
+      try cursor.withDirectory(of: number) { directory throws(SystemError) in
         if entry.kind == .symlink {
-          try folder.createLink(name, to: detail.linkTarget)
+          try directory.createLink(name, to: detail.linkTarget)
         } else {
-          try folder.createSpecial(
+          try directory.createSpecial(
             name, kind: entry.kind, permissions: 0o600, device: detail.device)
         }
-        metadata.set(onChild: name, of: folder)
+        metadata.set(onChild: name, of: directory)
       }
     }
   }
@@ -55,8 +55,8 @@ extension StagingWriter {
   /// Makes a file of holes, into which its blobs come later.
   private mutating func makeFile(_ number: Int) throws(SystemError) {
     let (entry, name) = (run.tree.entries[number], run.tree.name(number))
-    try cursor.withFolder(of: number) { folder throws(SystemError) in
-      let file = try folder.create(name, permissions: 0o600)
+    try cursor.withDirectory(of: number) { directory throws(SystemError) in
+      let file = try directory.create(name, permissions: 0o600)
       if entry.size > 0 { try file.truncate(to: entry.size) }
       try file.close()
     }
@@ -66,8 +66,8 @@ extension StagingWriter {
   /// Makes a file whose content is known already.
   private mutating func makeFile(_ number: Int, _ bytes: [UInt8]) throws(SystemError) {
     let (name, metadata) = (run.tree.name(number), metadata(number))
-    try cursor.withFolder(of: number) { folder throws(SystemError) in
-      let file = try folder.create(name, permissions: 0o600)
+    try cursor.withDirectory(of: number) { directory throws(SystemError) in
+      let file = try directory.create(name, permissions: 0o600)
       try file.write(bytes)
       metadata.set(on: file)
       try file.close()
@@ -82,9 +82,9 @@ extension StagingWriter {
       let (name, isLost) = (run.tree.name(number), run.findings.isUnmade(number))
       let metadata = metadata(number)
       do throws(SystemError) {
-        try cursor.withFolder(of: number) { folder throws(SystemError) in
-          if isLost { return try folder.remove(name) }
-          let file = try folder.fileForWriting(name)
+        try cursor.withDirectory(of: number) { directory throws(SystemError) in
+          if isLost { return try directory.remove(name) }
+          let file = try directory.fileForWriting(name)
           if run.syncsEachFile, metadata.entry.size >= UInt64(LargePiece.least) { try file.sync() }
           metadata.set(on: file)
         }
@@ -122,16 +122,16 @@ extension StagingWriter {
     _ number: Int, to leader: Int, _ place: inout TreeCursor
   ) throws(SystemError) {
     let (name, existing) = (run.tree.name(number), run.tree.name(leader))
-    try cursor.withFolder(of: number) { folder throws(SystemError) in
-      try place.withFolder(of: leader) { other throws(SystemError) in
-        try folder.createHardLink(name, to: existing, in: other)
+    try cursor.withDirectory(of: number) { directory throws(SystemError) in
+      try place.withDirectory(of: leader) { other throws(SystemError) in
+        try directory.createHardLink(name, to: existing, in: other)
       }
     }
   }
 
-  /// Sets the metadata of the folders that are new, the deepest first: what is made in a folder
+  /// Sets the metadata of the directories that are new, the deepest first: what is made in a directory
   /// moves its time.
-  mutating func finishFolders() {
+  mutating func finishDirectories() {
     for number in run.tree.entries.indices.reversed() {
       let entry = run.tree.entries[number]
       guard entry.kind == .directory, entry.action.isWritten, !entry.isMerged, entry.hasMetadata,
@@ -139,7 +139,7 @@ extension StagingWriter {
       else { continue }
       let metadata = metadata(number)
       do throws(SystemError) {
-        try cursor.within(number) { folder throws(SystemError) in metadata.set(on: folder) }
+        try cursor.within(number) { directory throws(SystemError) in metadata.set(on: directory) }
       } catch {
         run.findings.remark(number, error.reason)
       }
@@ -180,8 +180,8 @@ extension PlannedTree {
   /// Of which earlier entry an entry is another name.
   func leader(_ number: Int) -> Int? { entries[number].detail.flatMap { details[Int($0)].leader } }
 
-  /// For each entry whether it is a folder that is to be made, or in which something is.
-  func foldersWithWork() -> SpillableArray<Bool> {
+  /// For each entry whether it is a directory that is to be made, or in which something is.
+  func directoriesWithWork() -> SpillableArray<Bool> {
     var needed = SpillableArray(repeating: false, count: entries.count)
     for number in entries.indices.reversed() {
       let entry = entries[number]

@@ -2,9 +2,9 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// Makes in the staging folder all that is to be created or to take something's place: folders and
+/// Makes in the staging directory all that is to be created or to take something's place: directories and
 /// what has no content first, then the contents by several threads in the order of the packs, then
-/// further names of files, at last the folders' metadata, the deepest first.
+/// further names of files, at last the directories' metadata, the deepest first.
 struct StagingWriter: ~Copyable {
   let run: RestoreRun
   let reader: RepositoryReader
@@ -31,7 +31,7 @@ struct StagingWriter: ~Copyable {
     try writeContents()
     try finishFiles()
     try makeLinks()
-    finishFolders()
+    finishDirectories()
   }
 
   func checkStop() throws(LifecycleError) {

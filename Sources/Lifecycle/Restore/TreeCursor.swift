@@ -1,23 +1,23 @@
 internal import SystemIO
 
-/// A place among the folders of a planned tree, in the staging folder or in the target: the folders
-/// down to it are open, and going to the next one takes the way over the nearest folder that both
+/// A place among the directories of a planned tree, in the staging directory or in the target: the directories
+/// down to it are open, and going to the next one takes the way over the nearest directory that both
 /// lie in.
 struct TreeCursor: ~Copyable {
   private let tree: PlannedTree
-  private var ladder: FolderLadder
+  private var ladder: DirectoryLadder
   private var current = 0
 
-  /// Begins at the folder that is the tree's first entry.
-  init(_ tree: PlannedTree, root: consuming Folder, limit: Int = 64) {
+  /// Begins at the directory that is the tree's first entry.
+  init(_ tree: PlannedTree, root: consuming Directory, limit: Int = 64) {
     self.tree = tree
-    ladder = FolderLadder(root: root, limit: limit)
+    ladder = DirectoryLadder(root: root, limit: limit)
   }
 
-  /// Goes to the folder that is an entry of the tree. After an error another folder may be reached.
-  mutating func go(to folder: Int) throws(SystemError) {
-    if folder == current { return }
-    var (down, above, reached) = ([Int](), folder, current)
+  /// Goes to the directory that is an entry of the tree. After an error another directory may be reached.
+  mutating func go(to directory: Int) throws(SystemError) {
+    if directory == current { return }
+    var (down, above, reached) = ([Int](), directory, current)
     while above != reached {
       if tree.entries[above].depth >= tree.entries[reached].depth {
         down.append(above)
@@ -34,19 +34,19 @@ struct TreeCursor: ~Copyable {
     }
   }
 
-  /// Calls `body` with the folder that an entry is in.
-  mutating func withFolder<Result: ~Copyable>(
-    of number: Int, _ body: (borrowing Folder) throws(SystemError) -> Result
+  /// Calls `body` with the directory that an entry is in.
+  mutating func withDirectory<Result: ~Copyable>(
+    of number: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
     try go(to: Int(tree.entries[number].parent))
-    return try ladder.withFolder(body)
+    return try ladder.withDirectory(body)
   }
 
-  /// Calls `body` with the folder that is an entry.
+  /// Calls `body` with the directory that is an entry.
   mutating func within<Result: ~Copyable>(
-    _ folder: Int, _ body: (borrowing Folder) throws(SystemError) -> Result
+    _ directory: Int, _ body: (borrowing Directory) throws(SystemError) -> Result
   ) throws(SystemError) -> Result {
-    try go(to: folder)
-    return try ladder.withFolder(body)
+    try go(to: directory)
+    return try ladder.withDirectory(body)
   }
 }

@@ -12,7 +12,7 @@ struct ContainerTargets {
     let record: ContainerRecord
     let logical: LogicalContainer
     let fate: PlannedPart.Fate
-    /// The container's folder, or the folder that holds a container of one file.
+    /// The container's directory, or the directory that holds a container of one file.
     let path: ByteString
     /// The device's container, where it has it.
     let present: Container?
@@ -36,7 +36,7 @@ struct ContainerTargets {
     try requireForm(of: record, logical)
     if let present = request.device.container(logical) {
       let isMissing =
-        logical.kind == .folder && (try? Folder.open(resolved: present.absolutePath)) == nil
+        logical.kind == .folder && (try? Directory.open(resolved: present.absolutePath)) == nil
       return Target(
         record: record, logical: logical, fate: isMissing ? .make : .merge,
         path: present.absolutePath, present: present)
@@ -60,7 +60,7 @@ struct ContainerTargets {
   /// has that by now.
   private func place(
     of record: ContainerRecord, _ logical: LogicalContainer
-  ) throws -> ContainerPlace? {
+  ) throws -> ContainerLocation? {
     let device = request.device
     do throws(ModelError) {
       if let revision = record.revision {
@@ -103,8 +103,8 @@ struct ContainerTargets {
     return terms?.restoreMissing == .safeHarbor && !installed.contains(app.identifier)
   }
 
-  private func danglingLink(at place: ContainerPlace) throws -> ByteString? {
-    guard let parent = try? Folder.open(resolved: place.parent),
+  private func danglingLink(at place: ContainerLocation) throws -> ByteString? {
+    guard let parent = try? Directory.open(resolved: place.parent),
       try parent.statusIfPresent(place.name)?.kind == .symlink
     else { return nil }
     return try parent.target(of: place.name)

@@ -54,7 +54,7 @@ public struct DeviceRestoreOperation {
       try restoreParts(under: journal, &report)
     } catch {
       // All that was staged is removed; where the journal cannot be, 'recover' does so.
-      if !journal.isUnsettled { try? journal.end() }
+      if !journal.isUnstable { try? journal.end() }
       throw error
     }
     do throws(SystemError) { try journal.end() } catch { throw LifecycleError(error) }
@@ -124,7 +124,7 @@ public struct DeviceRestoreOperation {
     if part.fate == .harbor {
       let harbor = SafeHarbor.path(for: "apps", root: plan.request.device.root)
       do throws(SystemError) {
-        _ = try Folder.make(resolved: harbor, permissions: 0o700)
+        _ = try Directory.make(resolved: harbor, permissions: 0o700)
         try ControlOwner.give(harbor)
       } catch { throw LifecycleError(error) }
     }
@@ -142,10 +142,10 @@ public struct DeviceRestoreOperation {
     else { return }
     let above = part.target.components.dropLast().map(\.bytes)
     do throws(SystemError) {
-      let folder = try Folder.open(
+      let directory = try Directory.open(
         path: ByteString("/").appending(ByteString(above.joined(separator: [UInt8(ascii: "/")]))))
-      if try folder.statusIfPresent("current") == nil {
-        try folder.createLink("current", to: name)
+      if try directory.statusIfPresent("current") == nil {
+        try directory.createLink("current", to: name)
       }
     } catch { throw LifecycleError(error) }
   }
@@ -168,7 +168,7 @@ public struct DeviceRestoreReport: Sendable {
   public let lost: [PathRemark]
   /// The snapshot of what was there.
   public internal(set) var saved: StoredSnapshot?
-  /// The operation whose folder in the trash has what gave way; nothing where nothing did.
+  /// The operation whose directory in the trash has what gave way; nothing where nothing did.
   public internal(set) var trash: String?
   /// How long it took, in seconds.
   public internal(set) var seconds = 0.0

@@ -18,7 +18,7 @@ public struct DeviceRestorePlan: Sendable {
   /// where the platform has one.
   public internal(set) var installCommands: [String] = []
   /// What the snapshot does not hold of what is asked for.
-  public internal(set) var notHeld: [LeftOut] = []
+  public internal(set) var notHeld: [Exclusion] = []
   /// What is in the containers of the apps concerned now.
   var present: DeviceScan
 
@@ -27,7 +27,7 @@ public struct DeviceRestorePlan: Sendable {
     Set(parts.filter { $0.fate == .merge && !$0.plan.isIdle }.map(\.path))
   }
 
-  /// The apps, groups and folders that something comes back into: what is locked.
+  /// The apps, groups and directories that something comes back into: what is locked.
   var subjects: [ByteString] { Set(parts.map(\.path.subject)).sorted() }
 
   /// What runs now of the apps into whose containers something is merged: a look at the system, each

@@ -71,7 +71,7 @@ struct DeviceRestorePlanner {
     }
     plan.installCommands = FlatpakInstalls.commands(
       for: targets.compactMap { $0.0.logical.app?.identifier }, snapshot, request.device)
-    plan.notHeld = snapshot.leftOut.filter { left in
+    plan.notHeld = snapshot.excluded.filter { left in
       wanted.contains { $0.record.path.isWithin(left.path) || left.path.isWithin($0.record.path) }
     }
     return plan
@@ -83,7 +83,7 @@ struct DeviceRestorePlanner {
         .failed,
         "cannot restore to '\(request.device.root)': it is of the layout "
           + "\(request.device.layout.rawValue), and the snapshot of \(snapshot.device.layout)",
-        hint: "'--to DIR' restores into a plain folder")
+        hint: "'--to DIR' restores into a plain directory")
     }
   }
 
@@ -94,7 +94,7 @@ struct DeviceRestorePlanner {
   private func heldContainers() throws -> [ContainerRecord] {
     try snapshot.device.containers.filter { record in
       do throws(StoreError) {
-        return try reader.entry(at: record.path, in: snapshot.tree)?.isFolder ?? false
+        return try reader.entry(at: record.path, in: snapshot.tree)?.isDirectory ?? false
       } catch {
         guard error.kind == .damaged else { throw error }
         return true
@@ -235,7 +235,7 @@ struct DeviceRestorePlanner {
     } else if target.fate == .make {
       rules.generated = try generated(item, target, rules)
     }
-    try RestorePlace.refuse(target.path, in: request.protected)
+    try RestoreTarget.refuse(target.path, in: request.protected)
     let place = place(of: target)
     var part = RestoreRequest(
       path: item.record.path, target: target.path,
@@ -251,40 +251,40 @@ struct DeviceRestorePlanner {
       plan: try RestorePlan.make(stored, part, source, at: place, from: reader))
   }
 
-  /// An app's settings are one file in a folder with those of others.
+  /// An app's settings are one file in a directory with those of others.
   private func adapt(_ rules: inout RestoreRules, toSettings item: Wanted) {
     rules.hasOwnRoot = false
     if rules.selection.isEmpty, let name = item.logical.app?.identifier { rules.selection = name }
     rules.keepsNoOther = item.selection.isEmpty
   }
 
-  /// A bundle that lies in a folder with others is all that is looked at there.
+  /// A bundle that lies in a directory with others is all that is looked at there.
   private func adapt(_ rules: inout RestoreRules, toMember member: ByteString) {
     rules.hasOwnRoot = false
     rules.selection = member
     rules.keepsNoOther = true
   }
 
-  /// A container that is there is merged into; else it is made in the folder that it is to be in,
+  /// A container that is there is merged into; else it is made in the directory that it is to be in,
   /// and in the safe harbor merged into what waits already.
-  private func place(of target: ContainerTargets.Target) -> RestorePlace {
-    let isThere = (try? Folder.open(resolved: target.path)) != nil
-    if isThere { return RestorePlace(folder: target.path, name: nil, shownDepth: 0) }
+  private func place(of target: ContainerTargets.Target) -> RestoreTarget {
+    let isThere = (try? Directory.open(resolved: target.path)) != nil
+    if isThere { return RestoreTarget(directory: target.path, name: nil, shownDepth: 0) }
     let parts = target.path.components
     let above = ByteString(
       parts.dropLast().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-    return RestorePlace(
-      folder: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
+    return RestoreTarget(
+      directory: ByteString("/").appending(above), name: parts.last, shownDepth: 1)
   }
 
-  /// The folders that the snapshot left out and the policy has come back empty, by their folder.
+  /// The directories that the snapshot left out and the policy has come back empty, by their directory.
   private func emptied(
     in container: ByteString, _ rules: RestoreRules
   ) -> [ByteString: [EmptiedDirectory]] {
     var classifier = Classifier(rules.policy, scanStart: snapshot.time.seconds)
     var found: [ByteString: [EmptiedDirectory]] = [:]
     var seen: Set<ByteString> = []
-    for left in snapshot.leftOut where left.path.isWithin(container) && left.path != container {
+    for left in snapshot.excluded where left.path.isWithin(container) && left.path != container {
       let inner = left.path.components.dropFirst(container.components.count)
       let query = EntryQuery(
         rules.kind, app: rules.app, group: rules.group, path: inner.map { Array($0.bytes) },
@@ -322,7 +322,7 @@ struct DeviceRestorePlanner {
     return try MadeMetadata.files(
       of: item.logical.kind, identifier: item.logical.name.identifier,
       uuid: target.path.lastComponent ?? "", layout: layout, stored: stored,
-      isSameFolder: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)
+      isSameDirectory: item.record.uuid.map { ByteString($0) } == target.path.lastComponent)
   }
 }
 

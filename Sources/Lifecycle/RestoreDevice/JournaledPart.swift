@@ -7,12 +7,12 @@ final class JournaledPart {
   private let number: Int
   private let container: ByteString
   private let root: ByteString
-  /// Where a folder is noted that is opened for its move.
+  /// Where a directory is noted that is opened for its move.
   var opened: OpenedNote { journal.opened }
   /// Whether something of it is neither as it was nor as stored, and waits for the recovery.
-  var isUnsettled: Bool {
-    get { journal.isUnsettled }
-    set { journal.isUnsettled = newValue }
+  var isUnstable: Bool {
+    get { journal.isUnstable }
+    set { journal.isUnstable = newValue }
   }
   /// Whether something of it gave way.
   private(set) var hasTrash = false
@@ -23,19 +23,19 @@ final class JournaledPart {
     (self.journal, self.number, self.container, self.root) = (journal, number, container, root)
   }
 
-  /// Notes that the container is going to be staged in a folder.
-  func prepare(in folder: ByteString) throws(SystemError) {
-    try journal.prepare(number, stagingIn: [folder])
+  /// Notes that the container is going to be staged in a directory.
+  func prepare(in directory: ByteString) throws(SystemError) {
+    try journal.prepare(number, stagingIn: [directory])
   }
 
   /// The place in the trash for what gives way; nothing where nothing does.
   func trash(
-    for plan: RestorePlan, in folder: borrowing Folder, probing probe: borrowing Folder
-  ) throws(SystemError) -> TrashPlace? {
+    for plan: RestorePlan, in directory: borrowing Directory, probing probe: borrowing Directory
+  ) throws(SystemError) -> TrashDirectory? {
     guard plan.displaces else { return nil }
     hasTrash = true
-    return try TrashPlace(
-      of: journal.record, for: container, in: folder, probing: probe, root: root)
+    return try TrashDirectory(
+      of: journal.record, for: container, in: directory, probing: probe, root: root)
   }
 
   /// Notes that no further step is taken, before what is staged goes. Where there is no room for that the
@@ -46,7 +46,7 @@ final class JournaledPart {
 
   /// Notes the steps that are about to be taken; all that they move is on the disk.
   func move(
-    _ plan: RestorePlan, _ run: RestoreRun, _ trash: TrashPlace?
+    _ plan: RestorePlan, _ run: RestoreRun, _ trash: TrashDirectory?
   ) throws(SystemError) {
     let steps = plan.steps(without: run.findings, hasTrash: trash != nil)
     if !steps.isEmpty { try journal.move(steps, below: run.roots(keptIn: trash?.path)) }

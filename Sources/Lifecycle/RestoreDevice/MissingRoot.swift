@@ -2,7 +2,7 @@ public import ArchiveStore
 public import SandboxModel
 public import SystemIO
 
-/// The directory of a plain folder's snapshot that is gone and is to be made again, where it was,
+/// The directory of a plain directory's snapshot that is gone and is to be made again, where it was,
 /// before its content comes back in place.
 ///
 /// It is made closed to others, and gets what the snapshot has of it (owner, attributes, mode,
@@ -18,7 +18,7 @@ public struct MissingRoot {
   private var parent: ByteString { device.root.parent }
   private var name: ByteString { device.root.lastComponent ?? "" }
 
-  /// Returns nil where the snapshot is of no plain folder, or something is at the folder's path, or
+  /// Returns nil where the snapshot is of no plain directory, or something is at the directory's path, or
   /// the directory above cannot be looked at.
   ///
   /// - Throws: `failed` where the directory above is gone, too, or a link is on the way to it.
@@ -32,23 +32,25 @@ public struct MissingRoot {
       let container = record.containers.first?.path
     else { return nil }
     let missing = MissingRoot(
-      device: DeviceFinder(layout: .folder).missingFolder(root), container: container,
+      device: DeviceFinder(layout: .folder).missingDirectory(root), container: container,
       snapshot: stored.snapshot)
     // Another machine's is refused as such.
     guard missing.device.identity.description == record.identity else { return nil }
     do throws(SystemError) {
-      if try Folder.open(resolved: root.parent).statusIfPresent(missing.name) != nil { return nil }
+      if try Directory.open(resolved: root.parent).statusIfPresent(missing.name) != nil {
+        return nil
+      }
     } catch {
       try missing.refuse(error)
       return nil
     }
-    try RestorePlace.refuse(root, in: protected)
+    try RestoreTarget.refuse(root, in: protected)
     return missing
   }
 
   private func refuse(_ error: SystemError) throws(LifecycleError) {
     guard error.isMissing || error.isLink else { return }
-    if error.isLink, (try? Folder.open(path: device.root)) != nil { return }
+    if error.isLink, (try? Directory.open(path: device.root)) != nil { return }
     let why =
       error.isMissing
       ? "the directory that it was in is not there, either"
@@ -61,8 +63,8 @@ public struct MissingRoot {
   /// Makes the directory, empty and for nobody else to read.
   public func make() throws(LifecycleError) {
     do throws(SystemError) {
-      let above = try Folder.open(resolved: parent)
-      try above.createFolder(name, permissions: 0o700)
+      let above = try Directory.open(resolved: parent)
+      try above.createDirectory(name, permissions: 0o700)
       try above.sync()
     } catch { throw LifecycleError(error) }
   }
@@ -74,11 +76,11 @@ public struct MissingRoot {
       guard let entry = try reader.entry(at: container, in: snapshot.tree) else { return [] }
       var tree = PlannedTree()
       let number = tree.append(entry, named: entry.name, parent: nil, action: .create)
-      let folder = try Folder.open(resolved: device.root)
+      let directory = try Directory.open(resolved: device.root)
       let metadata = EntryMetadata(
         number: number, entry: tree.entries[number],
         attributes: reader.attributes(tree.detail(number), number, findings), findings: findings)
-      metadata.set(on: folder)
+      metadata.set(on: directory)
       return findings.reasons.map { PathRemark(path: container, remark: $0) }
     } catch let error as StoreError {
       return [PathRemark(path: container, remark: error.reason)]
@@ -89,6 +91,6 @@ public struct MissingRoot {
 
   /// Removes the directory if nothing came into it.
   public func removeIfEmpty() {
-    try? Folder.open(resolved: parent).removeFolder(name)
+    try? Directory.open(resolved: parent).removeDirectory(name)
   }
 }

@@ -34,7 +34,7 @@ struct RunningApps {
     RunningApps(scan, proc: proc).signs { _ in true }
   }
 
-  /// Looks at all processes, as the folder `proc` tells of them.
+  /// Looks at all processes, as the directory `proc` tells of them.
   init(_ scan: DeviceScan, proc: ByteString = Processes.proc) {
     self.scan = scan
     self.proc = proc
@@ -149,16 +149,16 @@ extension ScannedEntry {
   fileprivate var isFile: Bool { status.kind == .file }
 }
 
-/// Flatpak's register of running instances: a folder for each below `$XDG_RUNTIME_DIR/.flatpak`,
+/// Flatpak's register of running instances: a directory for each below `$XDG_RUNTIME_DIR/.flatpak`,
 /// with the app in `info` and the process in `pid` (flatpak-ps(1)).
 enum FlatpakRegister {
   static func running(among containers: [Container]) -> [RunningApps.Sign] {
     guard let runtime = Host.environment("XDG_RUNTIME_DIR"), !containers.isEmpty,
-      let folder = try? Folder.open(path: runtime.appending(".flatpak"))
+      let directory = try? Directory.open(path: runtime.appending(".flatpak"))
     else { return [] }
     let apps = Set(containers.compactMap(\.owner?.bytes))
-    return ((try? folder.names()) ?? []).compactMap { name in
-      guard let instance = try? folder.folder(name), let app = app(of: instance),
+    return ((try? directory.names()) ?? []).compactMap { name in
+      guard let instance = try? directory.directory(name), let app = app(of: instance),
         apps.contains(app), let process = process(of: instance)
       else { return nil }
       return RunningApps.Sign(
@@ -167,17 +167,17 @@ enum FlatpakRegister {
     }
   }
 
-  private static func app(of instance: borrowing Folder) -> ByteString? {
+  private static func app(of instance: borrowing Directory) -> ByteString? {
     guard let info = (try? instance.file("info").readAll(limit: 1 << 20)) ?? nil else { return nil }
     return KeyFile(info).value("name", in: "Application")
   }
 
   /// The process of an instance, where it lives.
-  private static func process(of instance: borrowing Folder) -> Int32? {
+  private static func process(of instance: borrowing Directory) -> Int32? {
     guard let bytes = (try? instance.file("pid").readAll(limit: 64)) ?? nil else { return nil }
     let digits = bytes.prefix { (0x30...0x39).contains($0) }
     guard let number = Int32(String(decoding: digits, as: UTF8.self)),
-      (try? Folder.open(path: ByteString("/proc/\(number)"))) != nil
+      (try? Directory.open(path: ByteString("/proc/\(number)"))) != nil
     else { return nil }
     return number
   }

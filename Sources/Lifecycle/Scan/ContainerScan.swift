@@ -4,8 +4,8 @@ public import SystemIO
 
 /// What a scan found in one container, each entry with what the policy says of it.
 ///
-/// Entries stand in the order of the walk: a folder before all that is below it, and the children of
-/// one folder one after another. Names lie in one byte arena.
+/// Entries stand in the order of the walk: a directory before all that is below it, and the children of
+/// one directory one after another. Names lie in one byte arena.
 public struct ContainerScan: Sendable {
   public let container: Container
   /// The entries; the first is the container's root. `append` adds to them.
@@ -23,11 +23,11 @@ public struct ContainerScan: Sendable {
 
   /// When each entry was last read.
   private(set) var accessTimes: AccessTimes
-  /// The program's own folders and repositories, which are left alone whatever the policy says.
-  var ownFolders: Set<Int> = []
+  /// The program's own directories and repositories, which are left alone whatever the policy says.
+  var ownDirectories: Set<Int> = []
   /// The marks that entries bear themselves, by index.
   var marks: [Int: MarkSet] = [:]
-  /// Which names that rules ask for lie in a folder, by its index.
+  /// Which names that rules ask for lie in a directory, by its index.
   var siblings: [Int: SiblingSet] = [:]
 
   /// - Parameter notesAccess: whether the scan records when entries were last read; the same for all
@@ -97,7 +97,7 @@ public struct ContainerScan: Sendable {
   public func index(of path: ByteString) -> Int? {
     guard !entries.isEmpty else { return nil }
     return path.components.reduce(0 as Int?) { found, wanted in
-      found.flatMap { folder in entries[folder].children.first { name($0) == wanted } }
+      found.flatMap { directory in entries[directory].children.first { name($0) == wanted } }
     }
   }
 
@@ -116,27 +116,27 @@ public struct ContainerScan: Sendable {
     return query
   }
 
-  /// Leaves a folder out, whatever the policy says, with those of its entries that are here.
-  mutating func exclude(_ folder: Int) {
-    ownFolders.insert(folder)
-    entries[folder].fate = .leftOut
-    for child in entries[folder].children { entries[child].fate = .leftOut }
+  /// Leaves a directory out, whatever the policy says, with those of its entries that are here.
+  mutating func exclude(_ directory: Int) {
+    ownDirectories.insert(directory)
+    entries[directory].fate = .excluded
+    for child in entries[directory].children { entries[child].fate = .excluded }
   }
 
-  /// Makes folders that are left out bare where something below them is kept.
-  mutating func findBareFolders() {
+  /// Makes directories that are left out bare where something below them is kept.
+  mutating func findBareDirectories() {
     for index in stride(from: entries.count - 1, to: 0, by: -1)
-    where entries[index].fate != .leftOut {
+    where entries[index].fate != .excluded {
       let parent = Int(entries[index].parent)
-      if entries[parent].fate == .leftOut { entries[parent].fate = .bare }
+      if entries[parent].fate == .excluded { entries[parent].fate = .bare }
     }
   }
 
-  /// The children of a folder that are stored, in the order of their names' bytes.
+  /// The children of a directory that are stored, in the order of their names' bytes.
   func storedChildren(of index: Int) -> [Int] {
     let range = entries[index].children
     return names.withSpan { names in
-      range.filter { entries[$0].fate != .leftOut }.sorted {
+      range.filter { entries[$0].fate != .excluded }.sorted {
         names.extracting(entries[$0].nameRange).precedes(names.extracting(entries[$1].nameRange))
       }
     }
@@ -198,10 +198,10 @@ public struct ScannedEntry: Sendable, BitwiseCopyable {
   public enum Fate: UInt8, Sendable, BitwiseCopyable {
     /// It is stored.
     case kept
-    /// A folder that is not kept itself, but has something below it that is.
+    /// A directory that is not kept itself, but has something below it that is.
     case bare
     /// It is not stored.
-    case leftOut
+    case excluded
   }
 
   var nameRange: Range<Int> { Int(nameStart)..<(Int(nameStart) + Int(nameLength)) }

@@ -7,17 +7,17 @@ extension ContainerScanner {
   /// Appends an entry that the walk found; gives its index.
   mutating func add(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State, _ policy: Classifier.State,
-    _ folder: borrowing WalkFolder
+    _ directory: borrowing WalkDirectory
   ) -> Int {
-    if scan.entries[state.folder].childCount == 0 {
-      scan.entries[state.folder].firstChild = Int32(scan.entries.count)
+    if scan.entries[state.directory].childCount == 0 {
+      scan.entries[state.directory].firstChild = Int32(scan.entries.count)
     }
-    scan.entries[state.folder].childCount += 1
+    scan.entries[state.directory].childCount += 1
     let start = scan.names.count
     scan.names.append(contentsOf: bytes[entry.nameRange])
     let found = self.entry(
-      entry.status, parent: state.folder, name: start..<scan.names.count, policy,
-      type: type(of: entry, bytes, policy, folder))
+      entry.status, parent: state.directory, name: start..<scan.names.count, policy,
+      type: type(of: entry, bytes, policy, directory))
     return scan.append(found, accessed: entry.accessed)
   }
 
@@ -32,7 +32,7 @@ extension ContainerScanner {
     let mode = verdicts[options.view].backup.mode(for: options.destination)
     return ScannedEntry(
       parent: Int32(parent), nameStart: UInt32(name.lowerBound), nameLength: UInt16(name.count),
-      fate: mode == .never ? .leftOut : .kept, status: status, verdicts: verdicts, type: type)
+      fate: mode == .never ? .excluded : .kept, status: status, verdicts: verdicts, type: type)
   }
 
   static func facts(_ type: EntryType, _ status: FileStatus) -> EntryFacts {
@@ -43,7 +43,7 @@ extension ContainerScanner {
   /// answers otherwise then.
   private mutating func type(
     of entry: WalkBatch.Entry, _ bytes: [UInt8], _ policy: Classifier.State,
-    _ folder: borrowing WalkFolder
+    _ directory: borrowing WalkDirectory
   ) -> EntryType {
     switch entry.status.kind {
     case .directory: return .directory
@@ -53,16 +53,17 @@ extension ContainerScanner {
     }
     guard classifier.asksForDatabases(policy) else { return .file }
     let isDatabase = DatabaseFile.isDatabase(
-      bytes.span.extracting(entry.nameRange), size: entry.status.size, in: folder.folder, &name)
+      bytes.span.extracting(entry.nameRange), size: entry.status.size, in: directory.directory,
+      &name)
     return isDatabase ? .database : .file
   }
 
-  /// Whether an entry is looked at: of a container that is one entry of a folder only that one, and
+  /// Whether an entry is looked at: of a container that is one entry of a directory only that one, and
   /// nothing of this program's own.
   func isWanted(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ state: State
   ) -> Bool {
-    guard state.folder == 0 else { return true }
+    guard state.directory == 0 else { return true }
     let name = bytes.span.extracting(entry.nameRange)
     if let member = scan.container.member {
       return member.withSpan { name.isEqual(to: $0) }
@@ -70,11 +71,11 @@ extension ContainerScanner {
     return !OwnNames.has(name)
   }
 
-  /// Whether a folder is a repository of this program, which is never part of a backup: by the format
+  /// Whether a directory is a repository of this program, which is never part of a backup: by the format
   /// and the id in its file, as a user's own project may have a file of that name.
-  func isRepository(_ batch: borrowing WalkBatch, _ folder: borrowing Folder) -> Bool {
+  func isRepository(_ batch: borrowing WalkBatch, _ directory: borrowing Directory) -> Bool {
     guard holdsRepositoryFile(batch),
-      let file = try? folder.fileUntouched(ByteString(Self.repositoryFile)),
+      let file = try? directory.fileUntouched(ByteString(Self.repositoryFile)),
       (try? file.status().kind) == .file,
       let content = (try? file.readAll(limit: 64 * 1024)) ?? nil,
       let json = try? JSON(parsing: content)

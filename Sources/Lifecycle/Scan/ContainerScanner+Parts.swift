@@ -2,7 +2,7 @@ internal import PolicyEngine
 internal import SandboxModel
 internal import SystemIO
 
-/// A scan in parts: each ends when it has its share of entries, and leaves the folders that it did
+/// A scan in parts: each ends when it has its share of entries, and leaves the directories that it did
 /// not come to for others.
 extension ContainerScanner {
   /// Does a job.
@@ -19,7 +19,7 @@ extension ContainerScanner {
     prepare(container, notesAccess: job.notesAccess)
     var part = ScanPart(job: job, scan: scan)
     do throws(SystemError) {
-      let root = try Folder.open(resolved: container.absolutePath)
+      let root = try Directory.open(resolved: container.absolutePath)
       remind(container, root)
       return walk(root, &part)
     } catch {
@@ -28,9 +28,9 @@ extension ContainerScanner {
     }
   }
 
-  private mutating func walk(_ root: consuming Folder, _ part: inout ScanPart) -> ScanPart {
+  private mutating func walk(_ root: consuming Directory, _ part: inout ScanPart) -> ScanPart {
     var walk = Walk(root)
-    var above: FolderChain?
+    var above: DirectoryChain?
     for (number, start) in part.job.starts.enumerated() {
       let copy = copyChain(of: start, isNew: above !== start.above)
       above = start.above
@@ -47,11 +47,11 @@ extension ContainerScanner {
     return close(&part, [], leaving: [])
   }
 
-  /// The state of a folder of which the classifier is to find out its own.
-  private mutating func state(of folder: Int) -> State {
+  /// The state of a directory of which the classifier is to find out its own.
+  private mutating func state(of directory: Int) -> State {
     let root = classifier.root(
       scan.container.kind, app: scan.container.policyApp, group: scan.container.policyGroup)
-    return State(folder: folder, policy: root, generation: -1)
+    return State(directory: directory, policy: root, generation: -1)
   }
 
   private mutating func close(
@@ -64,26 +64,26 @@ extension ContainerScanner {
     return part
   }
 
-  /// What another job must know of folders that were left in the last segment.
+  /// What another job must know of directories that were left in the last segment.
   private func starts(_ rest: [WalkStart<State>], of part: ScanPart) -> [ScanStart] {
-    var chains: [Int: FolderChain] = [:]
+    var chains: [Int: DirectoryChain] = [:]
     return rest.map { left in
-      let folder = left.state.folder
-      let parent = Int(scan.entries[folder].parent)
+      let directory = left.state.directory
+      let parent = Int(scan.entries[directory].parent)
       let above = chains[parent] ?? chain(downTo: parent)
       chains[parent] = above
       return ScanStart(
         path: left.path,
         home: ScanStart.Home(
-          job: part.job.number, segment: part.segments.count - 1, index: folder),
-        above: above, own: link(folder))
+          job: part.job.number, segment: part.segments.count - 1, index: directory),
+        above: above, own: link(directory))
     }
   }
 
-  private func chain(downTo folder: Int) -> FolderChain {
-    var way = [folder]
+  private func chain(downTo directory: Int) -> DirectoryChain {
+    var way = [directory]
     while let last = way.last, last > 0 { way.append(Int(scan.entries[last].parent)) }
-    return FolderChain(way.reversed().map { link($0) })
+    return DirectoryChain(way.reversed().map { link($0) })
   }
 
   private func link(_ index: Int) -> ChainLink {
@@ -92,8 +92,8 @@ extension ContainerScanner {
       siblings: scan.siblings[index])
   }
 
-  /// Appends copies of a start's folder and of those above it, unless they are the last ones'; gives
-  /// the folder's. The root's is always the first.
+  /// Appends copies of a start's directory and of those above it, unless they are the last ones'; gives
+  /// the directory's. The root's is always the first.
   private mutating func copyChain(of start: ScanStart, isNew: Bool) -> Int {
     if isNew {
       var parent = 0

@@ -9,8 +9,8 @@ internal import SystemIO
 /// makes too many of them.
 struct ContainerScanner: ~Copyable, WalkVisitor {
   struct State {
-    let folder: Int
-    /// The classifier's state of the folder, as long as it remembers it.
+    let directory: Int
+    /// The classifier's state of the directory, as long as it remembers it.
     let policy: Classifier.State
     let generation: Int
   }
@@ -19,17 +19,17 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   var classifier: Classifier
   let options: ScanOptions
   private var marks: MarkReader
-  private var bounds: ScanBounds
+  private var bounds: ScanLimits
   /// Which marks earlier scans found, where that is known.
-  var memory: MarkMemory?
+  var memory: ExclusionMarkCache?
   /// How often the classifier has forgotten its states.
   var generation = 0
   /// Whether the scan was asked to stop: nothing more is looked at.
   private(set) var isDone = false
-  /// From how many entries on the folders that are still to be entered are left to another scanner.
+  /// From how many entries on the directories that are still to be entered are left to another scanner.
   var share = Int.max
   var isYielding: Bool { scan.entries.count >= share }
-  /// Where the copy of the folder above the start in hand is.
+  /// Where the copy of the directory above the start in hand is.
   var chainEnd = 0
   /// Where the names that are asked for lie.
   var name = NameBuffer()
@@ -38,18 +38,18 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
     classifier = Classifier(policy, scanStart: start.seconds)
     scan = ContainerScan(first)
     marks = MarkReader(policy, first.kind, isForPurge: options.isForPurge)
-    bounds = ScanBounds(first)
+    bounds = ScanLimits(first)
     self.options = options
   }
 
   /// Scans a container; what cannot be opened is in the scan's remarks.
   mutating func run(_ container: Container) -> ContainerScan {
     _ = begin(container)
-    scan.findBareFolders()
+    scan.findBareDirectories()
     return scan
   }
 
-  /// Scans a container from its root on; gives the folders that are left to another scanner.
+  /// Scans a container from its root on; gives the directories that are left to another scanner.
   mutating func begin(_ container: Container) -> [WalkStart<State>] {
     prepare(container, notesAccess: false)
     do throws(SystemError) {
@@ -63,17 +63,17 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Gets ready for a container, or for a part of one.
   mutating func prepare(_ container: Container, notesAccess: Bool) {
     scan = ContainerScan(container, notesAccess: notesAccess)
-    bounds = ScanBounds(container)
+    bounds = ScanLimits(container)
     marks = MarkReader(classifier.policy, container.kind, isForPurge: options.isForPurge)
   }
 
   /// Lets the memory of marks know which container comes.
-  mutating func remind(_ container: Container, _ root: borrowing Folder) {
+  mutating func remind(_ container: Container, _ root: borrowing Directory) {
     memory?.begin(container, by: classifier.policy, searching: marks.search, in: root)
   }
 
   private mutating func walk(_ container: Container) throws(SystemError) -> [WalkStart<State>] {
-    let root = try Folder.open(resolved: container.absolutePath)
+    let root = try Directory.open(resolved: container.absolutePath)
     let status = try root.status()
     // On a volume mounted with noatime the access time is about when the file was made.
     let notesAccess = options.isForPurge && (try? root.notesAccess()) ?? true
@@ -92,35 +92,35 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       return []
     }
     var walk = Walk(root)
-    let state = State(folder: 0, policy: policy, generation: generation)
+    let state = State(directory: 0, policy: policy, generation: generation)
     return walk.run(&self, from: WalkStart(path: [], state: state))
   }
 
   mutating func visit(
-    _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: State,
+    _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: State,
     descent: inout WalkDescent<State>
   ) {
     isDone = isDone || options.isStopping()
     if isDone { return }
     let bytes = batch.bytes
-    if isRepository(batch, folder.folder) {
-      if scan.entries[state.folder].fate != .leftOut {
-        scan.repositories.append(scan.path(state.folder))
+    if isRepository(batch, directory.directory) {
+      if scan.entries[state.directory].fate != .excluded {
+        scan.repositories.append(scan.path(state.directory))
       }
-      descent.abandonFolder()
-      return scan.exclude(state.folder)
+      descent.abandonDirectory()
+      return scan.exclude(state.directory)
     }
     var above = policy(of: state)
     for number in 0..<batch.entries.count {
       let entry = batch.entries[number]
       guard isWanted(entry, bytes, state) else { continue }
       if classifier.needsCompaction { above = forgetAll(but: above) }
-      if let fault = bounds.fault(of: entry, in: folder) {
-        miss(entry, bytes, above, folder, fault)
+      if let fault = bounds.fault(of: entry, in: directory) {
+        miss(entry, bytes, above, directory, fault)
         continue
       }
-      let policy = classify(entry, bytes, above, folder)
-      let index = add(entry, bytes, state, policy, folder)
+      let policy = classify(entry, bytes, above, directory)
+      let index = add(entry, bytes, state, policy, directory)
       guard entry.status.kind == .directory else { continue }
       if !options.leads(to: scan.path(index)) { continue }
       if entry.status.isMountPoint, !isCrossed(index) { continue }
@@ -128,7 +128,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
         scan.exclude(index)
       } else {
         descent.enter(
-          number, with: State(folder: index, policy: policy, generation: generation))
+          number, with: State(directory: index, policy: policy, generation: generation))
       }
     }
   }
@@ -137,7 +137,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   private mutating func isCrossed(_ index: Int) -> Bool {
     if options.crossesMounts {
       scan.crossedMounts.append(scan.path(index))
-    } else if scan.entries[index].fate != .leftOut {
+    } else if scan.entries[index].fate != .excluded {
       scan.mounts.append(scan.path(index))
     }
     return options.crossesMounts
@@ -146,54 +146,56 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
   /// Names an entry that no snapshot can hold, where it may have anything that is kept.
   private mutating func miss(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
-    _ folder: borrowing WalkFolder, _ fault: String
+    _ directory: borrowing WalkDirectory, _ fault: String
   ) {
     let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
     guard classifier.canReachKeep(policy, for: options.destination, view: options.view) else {
       return
     }
-    let path = folder.relativePath.appending(ByteString(bytes[entry.nameRange]))
+    let path = directory.relativePath.appending(ByteString(bytes[entry.nameRange]))
     scan.unreadable.append(PathRemark(path: path, remark: fault))
   }
 
   mutating func failed(_ problem: WalkProblem, state: State) {
-    let isKept = scan.entries[state.folder].fate != .leftOut
+    let isKept = scan.entries[state.directory].fate != .excluded
     guard
       isKept
         || classifier.canReachKeep(
           policy(of: state), for: options.destination, view: options.view)
     else { return }
     scan.unreadable.append(PathRemark(path: problem.path, remark: problem.error.reason))
-    if scan.path(state.folder) == problem.path { scan.entries[state.folder].isUnreadable = true }
+    if scan.path(state.directory) == problem.path {
+      scan.entries[state.directory].isUnreadable = true
+    }
   }
 
   /// The policy's state for an entry, with the marks that it bears.
   private mutating func classify(
     _ entry: WalkBatch.Entry, _ bytes: [UInt8], _ above: Classifier.State,
-    _ folder: borrowing WalkFolder
+    _ directory: borrowing WalkDirectory
   ) -> Classifier.State {
     let policy = classifier.descend(above, bytes.span.extracting(entry.nameRange))
-    let isFolder = entry.status.kind == .directory
-    if marks.isIdle, !isFolder { return policy }
+    let isDirectory = entry.status.kind == .directory
+    if marks.isIdle, !isDirectory { return policy }
     name.set(bytes.span.extracting(entry.nameRange))
     do throws(SystemError) {
-      let found = try marks.marks(on: &name, entry.status, in: folder.folder, &memory)
+      let found = try marks.marks(on: &name, entry.status, in: directory.directory, &memory)
       note(found, at: scan.entries.count)
       let marked = classifier.marking(policy, found)
-      return isFolder ? hold(marked, folder.folder) : marked
+      return isDirectory ? hold(marked, directory.directory) : marked
     } catch {
       if !error.isMissing {
-        let path = folder.relativePath.appending(name.copy)
+        let path = directory.relativePath.appending(name.copy)
         scan.unreadable.append(PathRemark(path: path, remark: "its marks: \(error.reason)"))
       }
       return policy
     }
   }
 
-  /// The state of the folder that `name` names, or of the root, with those of the names that rules
+  /// The state of the directory that `name` names, or of the root, with those of the names that rules
   /// ask for that it holds.
   private mutating func hold(
-    _ state: Classifier.State, _ folder: borrowing Folder
+    _ state: Classifier.State, _ directory: borrowing Directory
   ) -> Classifier.State {
     let asked = classifier.siblingNames(state)
     if asked.isEmpty { return state }
@@ -203,7 +205,7 @@ struct ContainerScanner: ~Copyable, WalkVisitor {
       let bit = SiblingSet(sibling: index)
       guard asked.contains(bit) else { continue }
       name.descend(sibling.span)
-      if ((try? folder.statusIfPresent(name)) ?? nil) != nil { held.insert(bit) }
+      if ((try? directory.statusIfPresent(name)) ?? nil) != nil { held.insert(bit) }
       name.shorten(to: length)
     }
     if !held.isEmpty { scan.siblings[length == 0 ? 0 : scan.entries.count] = held }

@@ -5,7 +5,7 @@ public import SystemIO
 /// A look at all entries of a device's containers, each with what a policy says of it.
 ///
 /// What the policy leaves out is looked at, too, so that its bytes can be told; nothing is opened but
-/// folders, and files that a marker looks into. The scan changes nothing on the device.
+/// directories, and files that a marker looks into. The scan changes nothing on the device.
 public struct DeviceScan: Sendable {
   public let device: Device
   public let policy: CompiledPolicy
@@ -16,7 +16,7 @@ public struct DeviceScan: Sendable {
   /// Whether it was asked to stop before everything was looked at: then it is good for nothing.
   public let isInterrupted: Bool
   /// Which marks the entries bear, where the scan was told what earlier ones found.
-  public let marks: MarkMemory?
+  public let marks: ExclusionMarkCache?
   let options: ScanOptions
 
   /// Scans a device's containers, or those that `isWanted` says.
@@ -24,7 +24,7 @@ public struct DeviceScan: Sendable {
   /// - Parameter marks: what earlier scans found; else each entry is looked at for marks.
   public static func run(
     _ device: Device, policy: CompiledPolicy, options: ScanOptions = ScanOptions(),
-    knowing marks: MarkMemory? = nil, where isWanted: (Container) -> Bool = { _ in true }
+    knowing marks: ExclusionMarkCache? = nil, where isWanted: (Container) -> Bool = { _ in true }
   ) -> DeviceScan {
     // A fingerprint does not tell volumes apart.
     let marks = options.crossesMounts ? nil : marks
@@ -50,7 +50,8 @@ public struct DeviceScan: Sendable {
 
   /// The same by several threads; nothing where they cannot be had.
   private static func parallel(
-    _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions, _ marks: MarkMemory?,
+    _ device: Device, _ policy: CompiledPolicy, _ options: ScanOptions,
+    _ marks: ExclusionMarkCache?,
     _ wanted: [Container], _ began: Timestamp
   ) -> DeviceScan? {
     let scan = ParallelScan(wanted, policy, options, at: began)
@@ -77,7 +78,7 @@ public struct DeviceScan: Sendable {
 public struct ScanOptions: Sendable {
   /// Where a backup of what is found goes: decides what is kept.
   public var destination: Destination
-  /// Folders that are left out whatever the policy says: the repository in use.
+  /// Directories that are left out whatever the policy says: the repository in use.
   public var excluded: Set<FileIdentity>
   /// Whether file systems that are mounted below a container's root are entered.
   public var crossesMounts = false
@@ -99,7 +100,7 @@ public struct ScanOptions: Sendable {
   /// 2,048 entries are 5 ms of work, against 0.1 ms for making a job. Tests take fewer, so that small
   /// trees are spread over jobs as large ones are.
   @TaskLocal static var usualShare = 2048
-  /// Asked before each folder, by any of the threads: whether the scan is to end early.
+  /// Asked before each directory, by any of the threads: whether the scan is to end early.
   public var isStopping: @Sendable () -> Bool
 
   /// Makes options.

@@ -3,7 +3,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Looks on entries for the marks that a policy heeds in a kind of container: extended attributes,
-/// and files that mark the folder that they lie in. An entry without marks costs no allocation.
+/// and files that mark the directory that they lie in. An entry without marks costs no allocation.
 struct MarkReader: ~Copyable {
   private var attributes: [(marker: Int, name: [UInt8], value: [UInt8]?)] = []
   private var files: [(marker: Int, name: [UInt8], beginning: [UInt8])] = []
@@ -42,7 +42,7 @@ struct MarkReader: ~Copyable {
 
   /// The marks that a container's root bears, which has that status.
   mutating func marks(
-    onRoot root: borrowing Folder, _ status: FileStatus, _ memory: inout MarkMemory?
+    onRoot root: borrowing Directory, _ status: FileStatus, _ memory: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
     try recall(status, &memory) { reader throws(SystemError) in
       var found: MarkSet = []
@@ -55,25 +55,25 @@ struct MarkReader: ~Copyable {
     }
   }
 
-  /// The marks that a folder's child bears, which has that status. The name is the same again
+  /// The marks that a directory's child bears, which has that status. The name is the same again
   /// afterwards.
   mutating func marks(
-    on name: inout NameBuffer, _ status: FileStatus, in folder: borrowing Folder,
-    _ memory: inout MarkMemory?
+    on name: inout NameBuffer, _ status: FileStatus, in directory: borrowing Directory,
+    _ memory: inout ExclusionMarkCache?
   ) throws(SystemError) -> MarkSet {
     try recall(status, &memory) { reader throws(SystemError) in
       var found: MarkSet = []
       if !reader.attributes.isEmpty {
-        try reader.lookup.list(name, in: folder)
-        found = try reader.marks { folder.attributes(of: name.copy) }
+        try reader.lookup.list(name, in: directory)
+        found = try reader.marks { directory.attributes(of: name.copy) }
       }
-      return status.kind == .directory ? found.union(try reader.fileMarks(&name, folder)) : found
+      return status.kind == .directory ? found.union(try reader.fileMarks(&name, directory)) : found
     }
   }
 
   /// What the memory knows; else what `look` finds, which it is told where that lasts.
   private mutating func recall(
-    _ status: FileStatus, _ memory: inout MarkMemory?,
+    _ status: FileStatus, _ memory: inout ExclusionMarkCache?,
     _ look: (inout MarkReader) throws(SystemError) -> MarkSet
   ) throws(SystemError) -> MarkSet {
     if isIdle { return [] }
@@ -98,9 +98,9 @@ struct MarkReader: ~Copyable {
     return found
   }
 
-  /// The marks that files are to the folder that they lie in, by its path in `folder`.
+  /// The marks that files are to the directory that they lie in, by its path in `folder`.
   private mutating func fileMarks(
-    _ path: inout NameBuffer, _ folder: borrowing Folder
+    _ path: inout NameBuffer, _ directory: borrowing Directory
   ) throws(SystemError) -> MarkSet {
     var found: MarkSet = []
     let length = path.count
@@ -108,22 +108,22 @@ struct MarkReader: ~Copyable {
     for (marker, name, beginning) in files {
       path.shorten(to: length)
       path.descend(name.span)
-      guard let status = try folder.statusIfPresent(path) else { continue }
-      // What such a file holds may change while the folder's time of change stays.
+      guard let status = try directory.statusIfPresent(path) else { continue }
+      // What such a file holds may change while the directory's time of change stays.
       isLasting = false
       guard status.kind == .file else { continue }
-      if try begins(path, with: beginning, folder) { found.insert(MarkSet(marker: marker)) }
+      if try begins(path, with: beginning, directory) { found.insert(MarkSet(marker: marker)) }
     }
     return found
   }
 
   /// Whether a file begins with some bytes; one that cannot be opened is no mark.
   private func begins(
-    _ path: borrowing NameBuffer, with bytes: [UInt8], _ folder: borrowing Folder
+    _ path: borrowing NameBuffer, with bytes: [UInt8], _ directory: borrowing Directory
   ) throws(SystemError) -> Bool {
     if bytes.isEmpty { return true }
     do throws(SystemError) {
-      return try folder.begins(path, with: bytes.span)
+      return try directory.begins(path, with: bytes.span)
     } catch {
       if error.endsEverything { throw error }
       return false

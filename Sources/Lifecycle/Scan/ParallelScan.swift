@@ -4,7 +4,7 @@ internal import SystemIO
 
 /// A scan by several threads.
 ///
-/// A job is a container, or folders of one. It looks at its share of entries; the folders that it
+/// A job is a container, or directories of one. It looks at its share of entries; the directories that it
 /// did not come to are two further jobs, so that any tree but a single long path is spread evenly.
 struct ParallelScan {
   private let containers: [Container]
@@ -24,16 +24,16 @@ struct ParallelScan {
   struct Result {
     var containers: [ContainerScan] = []
     var isInterrupted = false
-    var marks: MarkMemory?
+    var marks: ExclusionMarkCache?
   }
 
   /// Scans.
   ///
   /// - Throws: where a thread cannot be started.
-  func run(knowing marks: MarkMemory?) throws(SystemError) -> Result {
+  func run(knowing marks: ExclusionMarkCache?) throws(SystemError) -> Result {
     let jobs = BoundedQueue<ScanJob>(capacity: .max)
     let found = BoundedQueue<ScanPart>(capacity: .max)
-    let memories = BoundedQueue<MarkMemory?>(capacity: .max)
+    let memories = BoundedQueue<ExclusionMarkCache?>(capacity: .max)
     let threads = try Workers(count: options.workers, capacity: options.workers, name: "scan")
     for _ in 0..<options.workers {
       threads.submit { memories.put(work(jobs, found, marks)) }
@@ -51,8 +51,8 @@ struct ParallelScan {
 
   /// Does jobs until there are no more; gives what was found of marks.
   private func work(
-    _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>, _ marks: MarkMemory?
-  ) -> MarkMemory? {
+    _ jobs: BoundedQueue<ScanJob>, _ found: BoundedQueue<ScanPart>, _ marks: ExclusionMarkCache?
+  ) -> ExclusionMarkCache? {
     guard let first = containers.first else { return nil }
     var scanner = ContainerScanner(policy, at: start, first, options)
     scanner.memory = marks
@@ -68,20 +68,20 @@ struct ParallelScan {
     var (result, assembly) = (Result(), ScanAssembly())
     var next = containers.count
     for number in containers.indices { jobs.put(ScanJob(number: number, container: number)) }
-    var inHand = next
-    while inHand > 0, let part = found.take() {
-      inHand -= 1
+    var active = next
+    while active > 0, let part = found.take() {
+      active -= 1
       result.isInterrupted = result.isInterrupted || part.isInterrupted
       let further = result.isInterrupted ? [] : Self.split(part, from: &next)
       assembly.add(part, leaving: further)
       for job in further { jobs.put(job) }
-      inHand += further.count
+      active += further.count
     }
     result.containers = containers.indices.compactMap { assembly.take($0) }
     return result
   }
 
-  /// Two jobs of what a job left, or one where that is one folder.
+  /// Two jobs of what a job left, or one where that is one directory.
   private static func split(_ part: ScanPart, from next: inout Int) -> [ScanJob] {
     let rest = part.rest
     let middle = (rest.count + 1) / 2

@@ -34,7 +34,7 @@ struct ScanAssembly {
       graft(part, onto: &scan)
       pending += (children[job] ?? []).reversed()
     }
-    scan.findBareFolders()
+    scan.findBareDirectories()
     return scan
   }
 
@@ -68,10 +68,10 @@ struct ScanAssembly {
   }
 }
 
-/// How what was found below one folder moves into the container's scan.
+/// How what was found below one directory moves into the container's scan.
 private struct Graft {
   let segment: ScanPart.Segment
-  /// The folder's place in the container's scan.
+  /// The directory's place in the container's scan.
   let home: Int
   /// By how much places of entries grow, and those of names.
   let entries: Int
@@ -101,11 +101,11 @@ private struct Graft {
       if !part.siblings.isEmpty, let siblings = part.siblings[index] {
         scan.siblings[index + entries] = siblings
       }
-      if !part.ownFolders.isEmpty, part.ownFolders.contains(index) {
-        scan.ownFolders.insert(index + entries)
+      if !part.ownDirectories.isEmpty, part.ownDirectories.contains(index) {
+        scan.ownDirectories.insert(index + entries)
       }
     }
-    if part.ownFolders.contains(segment.copy) { scan.ownFolders.insert(home) }
+    if part.ownDirectories.contains(segment.copy) { scan.ownDirectories.insert(home) }
   }
 
   private func moved(_ entry: ScannedEntry) -> ScannedEntry {

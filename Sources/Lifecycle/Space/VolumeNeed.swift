@@ -5,11 +5,11 @@ public import SystemIO
 /// What is to be written is what it takes at least, so that nothing is refused that would fit; it may end
 /// without room all the same. What gives way is still there while what comes is staged, and frees nothing.
 public struct VolumeNeed: Sendable, Hashable {
-  /// The folder on the volume that is written into.
-  public let folder: ByteString
+  /// The directory on the volume that is written into.
+  public let directory: ByteString
   /// Bytes that are to be written, holes not counted.
   public internal(set) var bytes: UInt64
-  /// Files and folders that are to be made.
+  /// Files and directories that are to be made.
   public internal(set) var entries: UInt64
   /// The room that there is.
   public let space: VolumeSpace
@@ -24,8 +24,8 @@ public struct VolumeNeed: Sendable, Hashable {
     case uncertain
   }
 
-  init(folder: ByteString, bytes: UInt64, entries: UInt64, space: VolumeSpace) {
-    (self.folder, self.bytes, self.entries, self.space) = (folder, bytes, entries, space)
+  init(directory: ByteString, bytes: UInt64, entries: UInt64, space: VolumeSpace) {
+    (self.directory, self.bytes, self.entries, self.space) = (directory, bytes, entries, space)
     isCertain = space.keeping != .unknown
   }
 
@@ -46,7 +46,7 @@ public struct VolumeNeed: Sendable, Hashable {
         "\(ByteCount.text(bytes)) are to be written, and \(ByteCount.text(room)) are free there"
     }
     if space.countsInodes, entries > space.availableInodes {
-      return "\(entries) files and folders are to be made, and there is room for "
+      return "\(entries) files and directories are to be made, and there is room for "
         + "\(space.availableInodes)"
     }
     return nil

@@ -9,7 +9,7 @@ struct VolumeNeeds {
   /// What is restored on each.
   private var plans: [UInt64: [RestorePlan]] = [:]
 
-  /// What a restore to a plain folder needs.
+  /// What a restore to a plain directory needs.
   init(_ plan: RestorePlan, from reader: RepositoryReader) {
     add(plan)
     settle(reader)
@@ -31,8 +31,8 @@ struct VolumeNeeds {
     add(at: to.parent) { _ in (package.size.allocated, UInt64(package.size.entries)) }
   }
 
-  /// What the volumes have to hold, in the order of the folders.
-  var all: [VolumeNeed] { needs.values.sorted { $0.folder < $1.folder } }
+  /// What the volumes have to hold, in the order of the directories.
+  var all: [VolumeNeed] { needs.values.sorted { $0.directory < $1.directory } }
 
   /// How many bytes are to be written on a volume, by the number of its file system.
   func bytes(on device: UInt64) -> UInt64 { needs[device]?.bytes ?? 0 }
@@ -41,26 +41,26 @@ struct VolumeNeeds {
 
   private mutating func add(_ plan: RestorePlan) {
     if plan.isIdle { return }
-    if let device = add(at: plan.place.folder, { plan.need(on: $0) }) {
+    if let device = add(at: plan.place.directory, { plan.need(on: $0) }) {
       plans[device, default: []].append(plan)
     }
   }
 
-  /// Adds what is written into a folder, with the folders that are to be made for it; gives the volume.
+  /// Adds what is written into a directory, with the directories that are to be made for it; gives the volume.
   @discardableResult
   private mutating func add(
     at path: ByteString, _ count: (VolumeSpace) -> (bytes: UInt64, entries: UInt64)
   ) -> UInt64? {
     var missing: UInt64 = 0
-    guard let folder = Self.nearest(path, &missing), let space = try? folder.space(),
-      let device = try? folder.status().identity.device
+    guard let directory = Self.nearest(path, &missing), let space = try? directory.space(),
+      let device = try? directory.status().identity.device
     else { return nil }
     let (bytes, entries) = count(space)
-    var need = needs[device] ?? VolumeNeed(folder: path, bytes: 0, entries: 0, space: space)
+    var need = needs[device] ?? VolumeNeed(directory: path, bytes: 0, entries: 0, space: space)
     need.bytes.addClamping(bytes)
     need.entries.addClamping([entries, missing].clampedSum)
     // What a killed run staged there is removed first, and gives room.
-    if StagingFolder.isAny(in: folder) { need.isCertain = false }
+    if StagingDirectory.isAny(in: directory) { need.isCertain = false }
     needs[device] = need
     return device
   }
@@ -80,14 +80,14 @@ struct VolumeNeeds {
     }
   }
 
-  /// The nearest folder at or above a path that is there, and how many are missing.
-  private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Folder? {
+  /// The nearest directory at or above a path that is there, and how many are missing.
+  private static func nearest(_ path: ByteString, _ missing: inout UInt64) -> Directory? {
     var parts = path.components
     while true {
       let joined = ByteString(parts.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
       let above: ByteString =
         path.isAbsolute ? ByteString("/").appending(joined) : parts.isEmpty ? "." : joined
-      if let folder = try? Folder.open(path: above) { return folder }
+      if let directory = try? Directory.open(path: above) { return directory }
       if parts.popLast() == nil { return nil }
       missing += 1
     }
@@ -103,7 +103,7 @@ struct VolumeNeeds {
   ) throws(LifecycleError) {
     guard let need = all.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
     else { return }
-    throw LifecycleError(.failed, "cannot \(action) '\(need.folder)': \(reason)", hint: hint)
+    throw LifecycleError(.failed, "cannot \(action) '\(need.directory)': \(reason)", hint: hint)
   }
 }
 
@@ -127,6 +127,6 @@ extension AppChangePlan {
     let needs = volumeNeeds(from: reader)
     guard let need = needs.first(where: { $0.verdict == .lacksRoom }), let reason = need.shortage
     else { return nil }
-    return Refusal(.noRoom, "in '\(need.folder)' \(reason)", hint: Self.roomHint)
+    return Refusal(.noRoom, "in '\(need.directory)' \(reason)", hint: Self.roomHint)
   }
 }

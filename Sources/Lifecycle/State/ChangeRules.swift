@@ -23,7 +23,7 @@ public enum ChangeRules {
   ///   - time: when it was read, by the file system's clock.
   ///   - hadNoWriter: whether nobody could write to a file when its reading began: then no store
   ///     through a mapping and no long call leaves its times as they are.
-  public static func isSettled(
+  public static func isStable(
     _ status: FileStatus, readAt time: Timestamp, in run: RunClock, hadNoWriter: Bool = false
   ) -> Bool {
     guard hasStoodStill(max(status.modified, status.changed), before: run) else { return false }
@@ -39,7 +39,7 @@ public enum ChangeRules {
 
   /// Whether an entry is what it was when it was read.
   public static func isUnchanged(_ known: KnownEntry, _ status: FileStatus) -> Bool {
-    known.isSettled && known.inode == status.identity.inode && known.kind == status.kind
+    known.isStable && known.inode == status.identity.inode && known.kind == status.kind
       && (known.size == status.size || status.kind == .directory)
       && known.modified == status.modified && known.changed == status.changed
   }
@@ -117,9 +117,9 @@ public enum ChangeRules {
 
 /// How far a record of contents may be relied on.
 public enum ContentTrust: Sendable, Hashable {
-  /// As it stands, a folder's tree included.
+  /// As it stands, a directory's tree included.
   case asListed
-  /// Entry by entry, when each blob is found; a folder's tree is made anew of its entries.
+  /// Entry by entry, when each blob is found; a directory's tree is made anew of its entries.
   case afterLookup
 }
 
@@ -151,7 +151,7 @@ public struct RunClock: Sendable, Hashable {
   func reading(_ scan: ContainerScan) -> RunClock {
     let root = scan.container.absolutePath
     let paths = [root] + scan.crossedMounts.map(root.appending)
-    return reading(paths.map { (try? Folder.open(path: $0).volumeTimes()) ?? .loose })
+    return reading(paths.map { (try? Directory.open(path: $0).volumeTimes()) ?? .loose })
   }
 
   /// The same moment for what lies on volumes of these times.

@@ -1,26 +1,26 @@
 internal import Codecs
 internal import SystemIO
 
-/// A way through the entries of a folder, page by page.
+/// A way through the entries of a directory, page by page.
 ///
 /// A page that is damaged ends it: what would have come is not known.
 struct EntryCursor {
   private var page: EntryPage?
   private var place = 0
-  private var pages: ArraySlice<RecordPlace> = []
+  private var pages: ArraySlice<RecordPointer> = []
   private var file: RecordFile?
   private var isOfInterruptedRun = false
 
   /// A way through nothing.
   init() {}
 
-  /// A way through a folder's record.
-  init(_ record: FolderContents, _ file: RecordFile) {
+  /// A way through a directory's record.
+  init(_ record: DirectoryContents, _ file: RecordFile) {
     self.file = file
     if record.isPaged {
       pages = record.pages[...]
     } else {
-      open(EntryPage(record.bytes, from: FolderLayout.header))
+      open(EntryPage(record.bytes, from: DirectoryLayout.header))
     }
   }
 

@@ -17,21 +17,21 @@ enum EntryLayout {
 
   /// Appends an entry; false, and nothing appended, when it is too long to be one.
   static func append(
-    _ name: Span<UInt8>, _ status: FileStatus, isSettled: Bool, _ encoded: [UInt8]?,
-    _ folder: RecordPlace?, to bytes: inout [UInt8]
+    _ name: Span<UInt8>, _ status: FileStatus, isStable: Bool, _ encoded: [UInt8]?,
+    _ directory: RecordPointer?, to bytes: inout [UInt8]
   ) -> Bool {
     let total =
-      Self.name + name.count + (folder == nil ? 0 : RecordPlace.size) + (encoded?.count ?? 0)
+      Self.name + name.count + (directory == nil ? 0 : RecordPointer.size) + (encoded?.count ?? 0)
     guard name.count <= UInt16.max, total <= EntryPage.entryLimit else { return false }
     LittleEndian.append(UInt32(total), to: &bytes)
     LittleEndian.append(UInt16(name.count), to: &bytes)
     bytes.append(status.kind.rawValue)
     bytes.append(
-      EntryFlags(isSettled: isSettled, isStored: encoded != nil, hasFolder: folder != nil)
+      EntryFlags(isStable: isStable, isStored: encoded != nil, hasDirectory: directory != nil)
         .rawValue)
     ReadFile.append(status, to: &bytes)
     bytes.append(name)
-    folder?.append(to: &bytes)
+    directory?.append(to: &bytes)
     if let encoded { bytes += encoded }
     return true
   }
@@ -40,18 +40,18 @@ enum EntryLayout {
 /// What is true of an entry, a bit each.
 struct EntryFlags: OptionSet {
   let rawValue: UInt8
-  static let isSettled = EntryFlags(rawValue: 1)
+  static let isStable = EntryFlags(rawValue: 1)
   static let isStored = EntryFlags(rawValue: 2)
-  static let hasFolder = EntryFlags(rawValue: 4)
+  static let hasDirectory = EntryFlags(rawValue: 4)
 
   static let all = EntryFlags(rawValue: 7)
 }
 
 extension EntryFlags {
-  init(isSettled: Bool, isStored: Bool, hasFolder: Bool) {
+  init(isStable: Bool, isStored: Bool, hasDirectory: Bool) {
     self = []
-    if isSettled { insert(.isSettled) }
+    if isStable { insert(.isStable) }
     if isStored { insert(.isStored) }
-    if hasFolder { insert(.hasFolder) }
+    if hasDirectory { insert(.hasDirectory) }
   }
 }

@@ -38,7 +38,7 @@ struct EntryPage: Sendable {
     let name = Int(
       LittleEndian.integer(bytes, at: place + EntryLayout.nameLength, as: UInt16.self))
     let flags = EntryFlags(rawValue: bytes[place + EntryLayout.flags])
-    let fixed = EntryLayout.name + name + (flags.contains(.hasFolder) ? RecordPlace.size : 0)
+    let fixed = EntryLayout.name + name + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
     guard length >= fixed, length <= bytes.count - place, EntryFlags.all.isSuperset(of: flags),
       FileKind(rawValue: bytes[place + EntryLayout.kind]) != nil
     else { return nil }

@@ -23,7 +23,7 @@ public struct KnownEntry: Sendable {
 
   private var flags: EntryFlags { EntryFlags(rawValue: field(EntryLayout.flags)) }
   private var nameLength: Int { Int(field(EntryLayout.nameLength) as UInt16) }
-  private var folderAt: Int { place + EntryLayout.name + nameLength }
+  private var directoryAt: Int { place + EntryLayout.name + nameLength }
 
   /// What it was.
   public var kind: FileKind { FileKind(rawValue: field(EntryLayout.kind)) ?? .file }
@@ -43,13 +43,13 @@ public struct KnownEntry: Sendable {
   }
 
   /// Whether it had stood still long enough when it was read (docs/state-file.md, "Rules").
-  public var isSettled: Bool { flags.contains(.isSettled) }
+  public var isStable: Bool { flags.contains(.isStable) }
   /// Whether it is in a snapshot, or was to be in one.
   public var isStored: Bool { flags.contains(.isStored) }
 
-  /// What a folder's own record is, if it has one.
-  public var folder: RecordPlace? {
-    flags.contains(.hasFolder) ? RecordPlace(page.span, at: folderAt) : nil
+  /// What a directory's own record is, if it has one.
+  public var directory: RecordPointer? {
+    flags.contains(.hasDirectory) ? RecordPointer(page.span, at: directoryAt) : nil
   }
 
   /// The name.
@@ -61,21 +61,21 @@ public struct KnownEntry: Sendable {
   /// stored.
   public var encoded: ArraySlice<UInt8>? {
     guard isStored else { return nil }
-    let start = folderAt + (flags.contains(.hasFolder) ? RecordPlace.size : 0)
+    let start = directoryAt + (flags.contains(.hasDirectory) ? RecordPointer.size : 0)
     return page[start..<end]
   }
 
   /// The entry as it stood in its tree; nothing when it is not stored, or cannot be read.
   public var entry: TreeEntry? { encoded.flatMap { try? TreeEntry(encoded: Array($0)) } }
 
-  /// The entry with another place of the folder's own record.
-  func bytes(movingFolderTo folder: RecordPlace?) -> [UInt8] {
-    var bytes = Array(page[place..<folderAt])
+  /// The entry with another place of the directory's own record.
+  func bytes(movingDirectoryTo directory: RecordPointer?) -> [UInt8] {
+    var bytes = Array(page[place..<directoryAt])
     var flags = flags
-    if folder == nil { flags.remove(.hasFolder) } else { flags.insert(.hasFolder) }
+    if directory == nil { flags.remove(.hasDirectory) } else { flags.insert(.hasDirectory) }
     bytes[EntryLayout.flags] = flags.rawValue
-    folder?.append(to: &bytes)
-    bytes += page[(folderAt + (self.folder == nil ? 0 : RecordPlace.size))..<end]
+    directory?.append(to: &bytes)
+    bytes += page[(directoryAt + (self.directory == nil ? 0 : RecordPointer.size))..<end]
     let length = UInt32(bytes.count)
     for byte in 0..<4 { bytes[byte] = UInt8(truncatingIfNeeded: length >> (8 * UInt32(byte))) }
     return bytes

@@ -16,12 +16,12 @@ enum PackList {
 /// run recorded share a list, which is compared once, however many they are.
 final class ListedPacks: Sendable {
   private let words: Set<UInt64>
-  private let answers = Mutex<[RecordPlace: Bool]>([:])
+  private let answers = Mutex<[RecordPointer: Bool]>([:])
 
   init(_ packs: Set<Digest>) { words = Set(packs.map(\.leadingWord)) }
 
   /// Whether all packs of a list in a state's file are among these; false if it cannot be read.
-  func hold(_ list: RecordPlace, in file: RecordFile) -> Bool {
+  func hold(_ list: RecordPointer, in file: RecordFile) -> Bool {
     if let known = answers.withLock({ $0[list] }) { return known }
     let answer = file.read(list).map { hold($0) } ?? false
     answers.withLock { $0[list] = answer }

@@ -1,7 +1,7 @@
 internal import ArchiveStore
 internal import SystemIO
 
-/// Copies folders' records from one file to another, with all that is below them.
+/// Copies directories' records from one file to another, with all that is below them.
 ///
 /// A record that is damaged is not copied; the entry that named it goes without.
 struct RecordCopy {
@@ -9,12 +9,12 @@ struct RecordCopy {
   private let target: RecordFile
   private var open: [Level] = []
 
-  /// A folder in hand.
+  /// A directory in hand.
   private struct Level {
     var entries: EntryCursor
     let tree: TreeReference?
-    var record: FolderRecord
-    /// The entry of the folder that is copied below it.
+    var record: DirectoryRecord
+    /// The entry of the directory that is copied below it.
     var waiting: KnownEntry?
   }
 
@@ -23,29 +23,30 @@ struct RecordCopy {
     self.target = target
   }
 
-  /// Copies a folder; gives where its record is in the target.
-  mutating func copy(_ place: RecordPlace) -> RecordPlace? {
+  /// Copies a directory; gives where its record is in the target.
+  mutating func copy(_ place: RecordPointer) -> RecordPointer? {
     guard push(place) else { return nil }
     while true {
       let top = open.count - 1
       if let entry = open[top].entries.next() {
         open[top].waiting = entry
-        if let folder = entry.folder, push(folder) { continue }
-        open[top].record.keep(entry, folder: nil)
+        if let directory = entry.directory, push(directory) { continue }
+        open[top].record.keep(entry, directory: nil)
       } else {
         let level = open.removeLast()
         let copied = level.record.write(tree: level.tree)
         guard let parent = open.indices.last else { return copied }
-        if let entry = open[parent].waiting { open[parent].record.keep(entry, folder: copied) }
+        if let entry = open[parent].waiting { open[parent].record.keep(entry, directory: copied) }
       }
     }
   }
 
-  private mutating func push(_ place: RecordPlace) -> Bool {
-    guard let folder = FolderContents(source.read(place)) else { return false }
+  private mutating func push(_ place: RecordPointer) -> Bool {
+    guard let directory = DirectoryContents(source.read(place)) else { return false }
     open.append(
       Level(
-        entries: EntryCursor(folder, source), tree: folder.tree, record: FolderRecord(target)))
+        entries: EntryCursor(directory, source), tree: directory.tree,
+        record: DirectoryRecord(target)))
     return true
   }
 }

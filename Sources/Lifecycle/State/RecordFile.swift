@@ -30,14 +30,14 @@ final class RecordFile: Sendable {
   var end: UInt64 { tail.withLock { $0.end } }
 
   /// The bytes of a record that was flushed; nothing when they are not what they were.
-  func read(_ place: RecordPlace) -> [UInt8]? {
+  func read(_ place: RecordPointer) -> [UInt8]? {
     place.bytes(in: descriptor)
   }
 
   /// Appends a record; nothing when it is too long or an earlier one could not be written.
-  func append(_ bytes: [UInt8]) -> RecordPlace? {
-    guard bytes.count <= RecordPlace.limit else { return nil }
-    let place = RecordPlace(of: bytes, at: 0)
+  func append(_ bytes: [UInt8]) -> RecordPointer? {
+    guard bytes.count <= RecordPointer.limit else { return nil }
+    let place = RecordPointer(of: bytes, at: 0)
     return appendPlain(bytes).map { place.moved(to: $0) }
   }
 
@@ -73,10 +73,10 @@ final class RecordFile: Sendable {
   }
 }
 
-extension RecordPlace {
+extension RecordPointer {
   /// The same record at another offset.
-  func moved(to offset: UInt64) -> RecordPlace {
-    RecordPlace(offset: offset, length: length, sum: sum)
+  func moved(to offset: UInt64) -> RecordPointer {
+    RecordPointer(offset: offset, length: length, sum: sum)
   }
 
   /// The bytes of the record in a file; nothing when they are not what they were.

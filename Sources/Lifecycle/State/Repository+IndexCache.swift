@@ -4,15 +4,15 @@ public import SystemIO
 extension Repository {
   /// This host's copies of the repository's index, beside the state of its sources.
   ///
-  /// - Parameter cache: the folder of caches, as `Host.cacheFolder`.
+  /// - Parameter cache: the directory of caches, as `Host.cacheDirectory`.
   public func indexCache(in cache: ByteString) -> IndexCache {
-    IndexCache(folder: StateKey.folder(of: id, in: cache).appending("index"))
+    IndexCache(directory: StateKey.directory(of: id, in: cache).appending("index"))
   }
 
   /// This host's file of the heads of the repository's snapshots, beside the state of its sources.
   ///
-  /// - Parameter cache: the folder of caches, as `Host.cacheFolder`.
+  /// - Parameter cache: the directory of caches, as `Host.cacheDirectory`.
   public func headCache(in cache: ByteString) -> SnapshotHeadCache {
-    SnapshotHeadCache(folder: StateKey.folder(of: id, in: cache))
+    SnapshotHeadCache(directory: StateKey.directory(of: id, in: cache))
   }
 }

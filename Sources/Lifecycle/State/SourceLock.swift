@@ -14,8 +14,8 @@ public final class SourceLock: Sendable {
     _ key: StateKey, in cache: ByteString, hasWaited: Bool
   ) throws(SystemError) {
     self.hasWaited = hasWaited
-    let folder = try Folder.make(path: key.folder(in: cache), permissions: 0o700)
-    lock = try FileLock(key.lock, in: folder)
+    let directory = try Directory.make(path: key.directory(in: cache), permissions: 0o700)
+    lock = try FileLock(key.lock, in: directory)
   }
 
   /// Seconds between two looks at a lock that another run has.
@@ -26,7 +26,7 @@ public final class SourceLock: Sendable {
   /// Nil where there is no place for a lock: the run goes without, as it goes without a state.
   ///
   /// - Parameters:
-  ///   - cache: the folder of caches, as `Host.cacheFolder`.
+  ///   - cache: the directory of caches, as `Host.cacheDirectory`.
   ///   - isStopping: asked while it waits: whether the work is to end.
   /// - Throws: `busy` when another run still has it then; `interrupted`.
   public static func take(

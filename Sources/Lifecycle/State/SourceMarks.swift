@@ -8,10 +8,10 @@ public import SystemIO
 /// It is a file of its own beside the state: it is read before the scan, and holds whatever becomes
 /// of the snapshot. What it cannot tell, or cannot keep, costs looks.
 public struct SourceMarks {
-  private let place: StatePlace
+  private let place: StateDirectory
   private let key: StateKey
   /// What they found, for the scan.
-  public let memory: MarkMemory
+  public let memory: ExclusionMarkCache
 
   /// Opens what earlier scans left; nothing where there is no place for it.
   public init?(
@@ -20,16 +20,16 @@ public struct SourceMarks {
   ) {
     guard let cache, let lock else { return nil }
     key = StateKey(repository: repository.id, source: SourceIdentity.digest(of: device))
-    guard let place = try? StatePlace(key, in: cache, under: lock),
+    guard let place = try? StateDirectory(key, in: cache, under: lock),
       let start = try? place.time(key)
     else { return nil }
     self.place = place
-    memory = MarkMemory(
+    memory = ExclusionMarkCache(
       Self.read(place, key) ?? MarkTable(), at: RunClock(start: min(start, Host.now())),
       by: program)
   }
 
-  private static func read(_ place: StatePlace, _ key: StateKey) -> MarkTable? {
+  private static func read(_ place: StateDirectory, _ key: StateKey) -> MarkTable? {
     guard case .open(let file)? = try? place.open(key.marks),
       let bytes = (try? file.readAll(limit: MarkTable.sizeLimit)) ?? nil
     else { return nil }
@@ -38,9 +38,9 @@ public struct SourceMarks {
 
   /// Keeps what a whole scan of the source, or of a part of it, found. A file that a crash of the
   /// machine spoils is not whole, and not used.
-  public func keep(_ found: MarkMemory, isPart: Bool) {
+  public func keep(_ found: ExclusionMarkCache, isPart: Bool) {
     guard let bytes = found.table(isPart: isPart)?.encoded(key),
-      let file = try? AtomicFile(in: place.folder, permissions: 0o600)
+      let file = try? AtomicFile(in: place.directory, permissions: 0o600)
     else { return }
     do throws(SystemError) {
       try file.write(bytes)

@@ -20,15 +20,15 @@ extension SourceState {
     let rows =
       containers.compactMap {
         ContainerTable.Row($0, snapshot: snapshot, packs: list)
-      } + others.map { ContainerTable.Row($0, folder: $0.entry.folder, packs: $0.packs) }
+      } + others.map { ContainerTable.Row($0, directory: $0.entry.directory, packs: $0.packs) }
     do throws(SystemError) {
       let head = try commit(ContainerTable.encode(rows), records, place)
       if head.isWorthCompacting { try compact(head, records, place) }
       if keepingOthers {
         // What a whole run noted before it was interrupted holds on; notes of parts would add up.
         try interrupted.forget()
-      } else if try place.folder.statusIfPresent(key.partial) != nil {
-        try place.folder.remove(key.partial)
+      } else if try place.directory.statusIfPresent(key.partial) != nil {
+        try place.directory.remove(key.partial)
       }
     } catch {
       throw LifecycleError(
@@ -38,9 +38,9 @@ extension SourceState {
   }
 
   /// Writes the list of packs, unless it is there already.
-  private func write(_ packs: Set<Digest>, to records: RecordFile) -> RecordPlace {
+  private func write(_ packs: Set<Digest>, to records: RecordFile) -> RecordPointer {
     let list = PackList.encode(packs)
-    let place = RecordPlace(of: list, at: 0)
+    let place = RecordPointer(of: list, at: 0)
     if let same = containers.first(where: { $0.packs.moved(to: 0) == place }) {
       return same.packs
     }
@@ -49,7 +49,7 @@ extension SourceState {
 
   /// Writes the table and the head; a new file gets its name.
   private func commit(
-    _ table: [UInt8], _ records: RecordFile, _ place: StatePlace
+    _ table: [UInt8], _ records: RecordFile, _ place: StateDirectory
   ) throws(SystemError) -> StateHead {
     let containers = records.append(table)
     try records.flush()
@@ -66,7 +66,7 @@ extension SourceState {
 
   /// What no record points to any more is more than half of the file: writes it anew without.
   private func compact(
-    _ head: StateHead, _ records: RecordFile, _ place: StatePlace
+    _ head: StateHead, _ records: RecordFile, _ place: StateDirectory
   ) throws(SystemError) {
     guard let table = head.containers.flatMap({ records.read($0) }),
       let containers = ContainerTable.read(table)
@@ -74,9 +74,9 @@ extension SourceState {
     let target = RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
     var copy = RecordCopy(from: records, to: target)
     let rows = containers.map { container in
-      let folder = container.entry.folder.flatMap { copy.copy($0) }
+      let directory = container.entry.directory.flatMap { copy.copy($0) }
       let packs = records.read(container.packs).flatMap { target.append($0) }
-      return ContainerTable.Row(container, folder: folder, packs: packs ?? .nowhere)
+      return ContainerTable.Row(container, directory: directory, packs: packs ?? .nowhere)
     }
     var compacted = head
     compacted.containers = target.append(ContainerTable.encode(rows))
@@ -92,8 +92,8 @@ extension SourceState {
   }
 
   /// Gives a whole new file the state's name.
-  private func name(_ place: StatePlace) throws(SystemError) {
-    try place.folder.rename(key.replacement, to: key.state, in: place.folder)
-    try place.folder.sync()
+  private func name(_ place: StateDirectory) throws(SystemError) {
+    try place.directory.rename(key.replacement, to: key.state, in: place.directory)
+    try place.directory.sync()
   }
 }

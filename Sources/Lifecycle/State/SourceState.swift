@@ -4,9 +4,9 @@ public import SystemIO
 
 // State: what earlier backups of a source knew of each entry, so that nothing is read twice.
 //
-// A file of records on the backed-up host, one for each folder, a parent's entry pointing to its
-// children's records with their checksums. A run joins each folder's record with what is there by
-// the order of names, and appends records only of folders in which something changed; a head in
+// A file of records on the backed-up host, one for each directory, a parent's entry pointing to its
+// children's records with their checksums. A run joins each directory's record with what is there by
+// the order of names, and appends records only of directories in which something changed; a head in
 // one of two places, written last, makes them the state. docs/state-file.md is the format.
 //
 // Guaranteed: whatever the files hold, a reader gives entries as some run wrote them, or nothing.
@@ -25,13 +25,13 @@ public final class SourceState: Sendable {
   /// Why what earlier runs left is not used, or nothing can be kept; empty when all is well.
   public let remarks: [String]
 
-  /// The open folder of the repository's files, and the lock in it.
-  let place: StatePlace?
+  /// The open directory of the repository's files, and the lock in it.
+  let place: StateDirectory?
   /// What the last finished run knew.
   let known: KnownState?
   /// Where this run's records go: behind those known, or into a new file.
   let records: RecordFile?
-  let interrupted: InterruptedRun
+  let interrupted: ResumeFile
 
   init(_ opening: StateOpening) {
     key = opening.key
@@ -64,44 +64,46 @@ public final class SourceState: Sendable {
     return packs.hold(container.packs, in: file)
   }
 
-  /// What is known of a folder.
+  /// What is known of a directory.
   ///
-  /// - Parameter entry: what is known of the folder as an entry of its parent, or a container's root.
-  public func folder(_ entry: KnownEntry?, key: FolderKey) -> KnownFolder {
-    folder(at: entry?.folder, key: key)
+  /// - Parameter entry: what is known of the directory as an entry of its parent, or a container's root.
+  public func directory(_ entry: KnownEntry?, key: DirectoryKey) -> KnownDirectory {
+    directory(at: entry?.directory, key: key)
   }
 
-  /// What is known of a folder whose record is at a place, or that has none.
-  func folder(at place: RecordPlace?, key: FolderKey) -> KnownFolder {
-    KnownFolder(known?.file, place, interrupted.entries(of: key))
+  /// What is known of a directory whose record is at a place, or that has none.
+  func directory(at place: RecordPointer?, key: DirectoryKey) -> KnownDirectory {
+    KnownDirectory(known?.file, place, interrupted.entries(of: key))
   }
 
   // MARK: - Recording
 
-  /// Begins a folder's record.
-  public func makeRecord() -> FolderRecord { FolderRecord(records) }
+  /// Begins a directory's record.
+  public func makeRecord() -> DirectoryRecord { DirectoryRecord(records) }
 
-  /// Writes a folder's record, for the folder's own entry; nothing when it cannot be kept.
+  /// Writes a directory's record, for the directory's own entry; nothing when it cannot be kept.
   ///
-  /// - Parameter tree: the folder's stored tree.
-  public func write(_ record: consuming FolderRecord, tree: TreeReference?) -> RecordPlace? {
+  /// - Parameter tree: the directory's stored tree.
+  public func write(_ record: consuming DirectoryRecord, tree: TreeReference?) -> RecordPointer? {
     record.write(tree: tree)
   }
 
-  /// Begins the notes of what is read of a folder, for the next run if this one is interrupted.
-  public func makeNotes(_ key: FolderKey) -> ReadingNotes { ReadingNotes(interrupted, key) }
+  /// Begins the notes of what is read of a directory, for the next run if this one is interrupted.
+  public func makeNotes(_ key: DirectoryKey) -> DirectoryCheckpoint {
+    DirectoryCheckpoint(interrupted, key)
+  }
 
   /// What interrupted runs read of a large file, where it is as `status` says.
-  public func pieces(of file: FolderKey, _ status: FileStatus) -> NotedPieces {
-    NotedPieces(interrupted, file, status)
+  public func pieces(of file: DirectoryKey, _ status: FileStatus) -> ResumableChunks {
+    ResumableChunks(interrupted, file, status)
   }
 
   /// Lets `body` note the pieces of a large file as it reads them, for the next run if this one is
   /// interrupted in it.
   public func notingPieces<Result>(
-    of file: FolderKey, _ status: FileStatus, _ body: (PieceNotes) throws -> Result
+    of file: DirectoryKey, _ status: FileStatus, _ body: (ChunkCheckpoint) throws -> Result
   ) rethrows -> Result {
-    let notes = PieceNotes(interrupted, file, status)
+    let notes = ChunkCheckpoint(interrupted, file, status)
     return try interrupted.noting(notes) { try body(notes) }
   }
 

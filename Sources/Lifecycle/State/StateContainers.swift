@@ -6,7 +6,7 @@ public struct KnownContainer: Sendable {
   /// The snapshot of that run: what the record says holds as long as it is in the repository.
   public let snapshot: Digest
   /// Where the list of the packs is that the repository had then.
-  let packs: RecordPlace
+  let packs: RecordPointer
   /// Its root; the entry's name is the container's logical path.
   public let entry: KnownEntry
 
@@ -19,9 +19,9 @@ public struct RecordedContainer: Sendable {
   /// The logical path.
   public let path: ByteString
   let status: FileStatus
-  let isSettled: Bool
+  let isStable: Bool
   let encoded: [UInt8]?
-  let folder: RecordPlace?
+  let directory: RecordPointer?
 
   /// Makes a record of a container's root.
   ///
@@ -29,20 +29,21 @@ public struct RecordedContainer: Sendable {
   ///   - encoded: what `TreeEntry.encoded()` gave for the root.
   ///   - folder: what `SourceState.write(_:tree:)` gave for the root.
   public init(
-    path: ByteString, status: FileStatus, isSettled: Bool, encoded: [UInt8]?, folder: RecordPlace?
+    path: ByteString, status: FileStatus, isStable: Bool, encoded: [UInt8]?,
+    directory: RecordPointer?
   ) {
     self.path = path
     self.status = status
-    self.isSettled = isSettled
+    self.isStable = isStable
     self.encoded = encoded
-    self.folder = folder
+    self.directory = directory
   }
 }
 
 /// The table of containers in a state file (docs/state-file.md, "Containers").
 enum ContainerTable {
   /// Bytes before an entry's own: a digest and a place.
-  private static let rowSize = Digest.byteCount + RecordPlace.size
+  private static let rowSize = Digest.byteCount + RecordPointer.size
 
   /// Reads a table; nothing when it is none.
   static func read(_ bytes: [UInt8]) -> [KnownContainer]? {
@@ -60,7 +61,7 @@ enum ContainerTable {
       let entry = KnownEntry(bytes, at: place, isOfInterruptedRun: false)
       containers.append(
         KnownContainer(
-          snapshot: snapshot, packs: RecordPlace(bytes.span, at: packs), entry: entry))
+          snapshot: snapshot, packs: RecordPointer(bytes.span, at: packs), entry: entry))
       place = entry.end
     }
     return containers
@@ -70,7 +71,7 @@ enum ContainerTable {
   struct Row {
     let path: ByteString
     let snapshot: Digest
-    let packs: RecordPlace
+    let packs: RecordPointer
     let entry: [UInt8]
   }
 
@@ -89,21 +90,21 @@ enum ContainerTable {
 
 extension ContainerTable.Row {
   /// A container that this run recorded; nothing when its entry is too long.
-  init?(_ container: RecordedContainer, snapshot: Digest, packs: RecordPlace) {
+  init?(_ container: RecordedContainer, snapshot: Digest, packs: RecordPointer) {
     var entry: [UInt8] = []
     let isWhole = container.path.withSpan { path in
       EntryLayout.append(
-        path, container.status, isSettled: container.isSettled, container.encoded,
-        container.folder, to: &entry)
+        path, container.status, isStable: container.isStable, container.encoded,
+        container.directory, to: &entry)
     }
     guard isWhole else { return nil }
     self.init(path: container.path, snapshot: snapshot, packs: packs, entry: entry)
   }
 
-  /// A container of an earlier run, with its folder's record where it is now.
-  init(_ known: KnownContainer, folder: RecordPlace?, packs: RecordPlace) {
+  /// A container of an earlier run, with its directory's record where it is now.
+  init(_ known: KnownContainer, directory: RecordPointer?, packs: RecordPointer) {
     self.init(
       path: known.path, snapshot: known.snapshot, packs: packs,
-      entry: known.entry.bytes(movingFolderTo: folder))
+      entry: known.entry.bytes(movingDirectoryTo: directory))
   }
 }

@@ -13,7 +13,7 @@ public enum StateExamination {
       count += walk.run()
     }
     if let file = try? Descriptor.inMemory(bytes) {
-      let run = InterruptedRun(file)
+      let run = ResumeFile(file)
       for key in run.keys {
         for cursor in run.entries(of: key) { count += look(cursor) }
         count += run.batches(of: key).reduce(0) { $0 + (run.filePart(at: $1)?.pieces.count ?? 0) }
@@ -26,9 +26,9 @@ public enum StateExamination {
   /// gives how many entries they hold.
   public static func examineRecord(_ bytes: [UInt8]) -> Int {
     var count = 0
-    if let folder = FolderContents(bytes) {
-      count += folder.pages.count
-      if let page = EntryPage(bytes, from: FolderLayout.header) { count += look(page) }
+    if let directory = DirectoryContents(bytes) {
+      count += directory.pages.count
+      if let page = EntryPage(bytes, from: DirectoryLayout.header) { count += look(page) }
     }
     if let page = EntryPage(bytes, from: 0) { count += look(page) }
     count += ReadPiece.read(bytes.span, ofSize: .max)?.count ?? 0
@@ -52,27 +52,27 @@ public enum StateExamination {
 
   /// Reads all fields of an entry.
   private static func look(_ entry: KnownEntry) {
-    _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isSettled)
-    _ = (entry.name, entry.folder, entry.entry)
+    _ = (entry.kind, entry.inode, entry.size, entry.modified, entry.changed, entry.isStable)
+    _ = (entry.name, entry.directory, entry.entry)
   }
 
-  /// All folders of a state, each record once.
+  /// All directories of a state, each record once.
   private struct Walk {
     let file: RecordFile
-    var open: [RecordPlace] = []
-    var seen: Set<RecordPlace> = []
+    var open: [RecordPointer] = []
+    var seen: Set<RecordPointer> = []
     var count = 0
 
     mutating func take(_ entry: KnownEntry) {
       look(entry)
       count += 1
-      if let folder = entry.folder, seen.insert(folder).inserted { open.append(folder) }
+      if let directory = entry.directory, seen.insert(directory).inserted { open.append(directory) }
     }
 
     mutating func run() -> Int {
       while let place = open.popLast() {
-        guard let folder = FolderContents(file.read(place)) else { continue }
-        var cursor = EntryCursor(folder, file)
+        guard let directory = DirectoryContents(file.read(place)) else { continue }
+        var cursor = EntryCursor(directory, file)
         while let entry = cursor.next() { take(entry) }
       }
       return count

@@ -9,7 +9,7 @@ struct StateHead: Sendable {
   /// Rises with each writing; the greater of two whole heads holds.
   var generation: UInt64 = 0
   /// The table of containers; in the file of an interrupted run nothing.
-  var containers: RecordPlace?
+  var containers: RecordPointer?
   /// Where the records end.
   var end: UInt64
   /// How long the file was when it was last written as a whole.
@@ -64,7 +64,7 @@ struct StateHead: Sendable {
     key = StateKey(repository: repository, source: source)
     generation = LittleEndian.integer(span, at: 16)
     let hasContainers = LittleEndian.integer(span, at: 12, as: UInt32.self) != 0
-    containers = hasContainers ? RecordPlace(span, at: 88) : nil
+    containers = hasContainers ? RecordPointer(span, at: 88) : nil
     end = LittleEndian.integer(span, at: 108)
     wholeSize = LittleEndian.integer(span, at: 116)
     let length = min(Int(span[124]), Self.programLimit)

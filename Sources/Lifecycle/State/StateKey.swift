@@ -14,10 +14,10 @@ public struct StateKey: Hashable, Sendable {
     self.source = source
   }
 
-  /// The folder of the repository's files, below the cache's.
-  func folder(in cache: ByteString) -> ByteString { Self.folder(of: repository, in: cache) }
+  /// The directory of the repository's files, below the cache's.
+  func directory(in cache: ByteString) -> ByteString { Self.directory(of: repository, in: cache) }
 
-  static func folder(of repository: Digest, in cache: ByteString) -> ByteString {
+  static func directory(of repository: Digest, in cache: ByteString) -> ByteString {
     cache.appending("sandboxctl").appending(ByteString(repository.hex))
   }
 

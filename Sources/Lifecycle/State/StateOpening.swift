@@ -6,10 +6,10 @@ struct StateOpening {
   let program: String
   let clock: RunClock
   let remarks: [String]
-  var place: StatePlace?
+  var place: StateDirectory?
   var known: KnownState?
   var records: RecordFile?
-  let interrupted: InterruptedRun
+  let interrupted: ResumeFile
 }
 
 extension SourceState {
@@ -19,7 +19,7 @@ extension SourceState {
   /// there is no place for a state at all the run goes without.
   ///
   /// - Parameters:
-  ///   - cache: the folder of caches, as `Host.cacheFolder`.
+  ///   - cache: the directory of caches, as `Host.cacheDirectory`.
   ///   - program: the program and its version.
   ///   - lock: the source's lock, if the caller holds it.
   /// - Throws: `busy` when another run of the same source is going on.
@@ -27,10 +27,10 @@ extension SourceState {
     _ key: StateKey, in cache: ByteString?, program: String, under lock: SourceLock? = nil
   ) throws(LifecycleError) -> SourceState {
     guard let cache else {
-      return .absent(key, program, "there is no folder for caches")
+      return .absent(key, program, "there is no directory for caches")
     }
     do throws(SystemError) {
-      let place = try StatePlace(key, in: cache, under: lock)
+      let place = try StateDirectory(key, in: cache, under: lock)
       return SourceState(StateOpening(place, key, program))
     } catch {
       if error.isBusy { throw .anotherRun(error, key, cache) }
@@ -54,9 +54,9 @@ extension LifecycleError {
   static func anotherRun(
     _ error: SystemError, _ key: StateKey, _ cache: ByteString
   ) -> LifecycleError {
-    let folder = try? Folder.open(path: key.folder(in: cache))
+    let directory = try? Directory.open(path: key.directory(in: cache))
     var holder: LockHolder?
-    if let folder { holder = FileLock.holder(of: key.lock, in: folder) }
+    if let directory { holder = FileLock.holder(of: key.lock, in: directory) }
     return LifecycleError(
       .busy,
       "cannot back up: another backup of the same source is going on"
@@ -69,10 +69,10 @@ extension StateOpening {
   fileprivate init(_ key: StateKey, _ program: String, _ remark: String) {
     self.init(
       key: key, program: program, clock: RunClock(start: Host.now()), remarks: [remark],
-      interrupted: InterruptedRun(nil))
+      interrupted: ResumeFile(nil))
   }
 
-  fileprivate init(_ place: StatePlace, _ key: StateKey, _ program: String) {
+  fileprivate init(_ place: StateDirectory, _ key: StateKey, _ program: String) {
     var remarks: [String] = []
     let start = (try? place.time(key)) ?? Host.now()
     let known = Self.known(place, key, &remarks)
@@ -84,7 +84,7 @@ extension StateOpening {
   }
 
   private static func known(
-    _ place: StatePlace, _ key: StateKey, _ remarks: inout [String]
+    _ place: StateDirectory, _ key: StateKey, _ remarks: inout [String]
   ) -> KnownState? {
     do {
       switch try place.open(key.state) {
@@ -101,7 +101,7 @@ extension StateOpening {
   }
 
   private static func newFile(
-    _ place: StatePlace, _ key: StateKey, _ remarks: inout [String]
+    _ place: StateDirectory, _ key: StateKey, _ remarks: inout [String]
   ) -> RecordFile? {
     do throws(SystemError) {
       return RecordFile(try place.create(key.replacement), end: StateHead.firstRecord)
@@ -113,21 +113,21 @@ extension StateOpening {
 
   /// Opens what an interrupted run left, or begins the file for this one.
   private static func interrupted(
-    _ place: StatePlace, _ key: StateKey, _ program: String, _ remarks: inout [String]
-  ) -> InterruptedRun {
+    _ place: StateDirectory, _ key: StateKey, _ program: String, _ remarks: inout [String]
+  ) -> ResumeFile {
     do throws(SystemError) {
       if case .open(let file) = try place.open(key.partial),
         let head = StateHead(try file.read(count: StateHead.size, at: 0)), head.key == key
       {
-        return InterruptedRun(file)
+        return ResumeFile(file)
       }
       let file = try place.create(key.partial)
       let head = StateHead(key, program: program, end: UInt64(StateHead.size))
       try file.write(head.encoded(), at: 0)
-      return InterruptedRun(file)
+      return ResumeFile(file)
     } catch {
       remarks.append("an interrupted run will begin anew: \(error)")
-      return InterruptedRun(nil)
+      return ResumeFile(nil)
     }
   }
 }

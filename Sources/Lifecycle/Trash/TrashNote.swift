@@ -2,16 +2,16 @@ internal import ArchiveStore
 internal import Codecs
 internal import SystemIO
 
-/// What an operation's folder in the trash says of itself, in `operation.json`.
+/// What an operation's directory in the trash says of itself, in `operation.json`.
 struct TrashNote: Hashable, Sendable {
   static let file: ByteString = "operation.json"
 
   let id: String
   let operation: String
   let time: Timestamp
-  /// The apps, groups and folders whose things are there, by their logical paths.
+  /// The apps, groups and directories whose things are there, by their logical paths.
   var subjects: [ByteString]
-  /// Folders of this operation on other volumes than the device's root, absolute.
+  /// Directories of this operation on other volumes than the device's root, absolute.
   var elsewhere: [ByteString] = []
   /// The snapshot that was made before it, by its name.
   var saved: String?
@@ -31,10 +31,10 @@ struct TrashNote: Hashable, Sendable {
     ]).compactBytes + [UInt8(ascii: "\n")]
   }
 
-  /// Reads the note of an operation's folder in the trash; nil if it has none of this format, one of
+  /// Reads the note of an operation's directory in the trash; nil if it has none of this format, one of
   /// another operation, or one that is not the user's own.
-  init?(in folder: borrowing Folder, of name: ByteString) {
-    guard let bytes = try? ControlFolder.read(Self.file, in: folder, limit: 1 << 24),
+  init?(in directory: borrowing Directory, of name: ByteString) {
+    guard let bytes = try? ControlDirectory.read(Self.file, in: directory, limit: 1 << 24),
       let json = try? JSON(parsing: bytes), json["format"]?.integer == 1,
       let id = json["id"]?.string, ByteString(id) == name,
       let operation = json["operation"]?.string,

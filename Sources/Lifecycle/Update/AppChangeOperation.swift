@@ -149,12 +149,12 @@ public struct AppChangeOperation {
     report.failed += exchange.remarks
     for kept in exchange.kept {
       guard let number = plan.containers[kept.container].scanned else { continue }
-      report.unplanned += Unplanned.find(
+      report.unplanned += LateChanges.find(
         plan.scan.containers[number], below: kept.entry, at: kept.path)
     }
     for (container, replaced) in exchange.displaced.sorted(by: { $0.key < $1.key }) {
       guard let number = plan.containers[container].scanned else { continue }
-      report.unplanned += Unplanned.find(plan.scan.containers[number], replaced: replaced)
+      report.unplanned += LateChanges.find(plan.scan.containers[number], replaced: replaced)
     }
     report.unplanned += exchange.removeLeftovers()
     SafeHarbor.removeEmpty(of: plan.request.app.bytes, root: plan.device.root)

@@ -16,7 +16,7 @@ public struct AppChangePlan: Sendable {
   public internal(set) var containers: [PlannedContainer] = []
   /// What a snapshot of the app does not hold (docs/design of the lifecycle): what relies on one
   /// prints it.
-  public internal(set) var notHeld: [LeftOut] = []
+  public internal(set) var notHeld: [Exclusion] = []
   /// What is worth knowing and forbids nothing.
   public internal(set) var notes: [PathRemark] = []
   /// Where the platform's own program does the work and this one only tells: its commands.
@@ -52,7 +52,7 @@ public struct AppChangePlan: Sendable {
     return Set([path] + changing.map(\.path.subject)).sorted()
   }
 
-  /// What runs now of the app: a look at the system, each time it is asked for, as the folder `proc` tells.
+  /// What runs now of the app: a look at the system, each time it is asked for, as the directory `proc` tells.
   public func runningProcesses(in proc: ByteString = Processes.proc) -> [RunningProcess] {
     RunningApps.signs(in: scan, proc: proc).map { RunningProcess($0) }
   }
@@ -74,7 +74,7 @@ public struct AppChangePlan: Sendable {
   /// What a snapshot of the app does not hold, by class, those of the largest class first.
   public var notHeldTotals: [(dataClass: DataClass, totals: EntryTotals)] {
     var sums: [DataClass: EntryTotals] = [:]
-    for entry in scan.containers.flatMap(\.entries) where entry.fate == .leftOut {
+    for entry in scan.containers.flatMap(\.entries) where entry.fate == .excluded {
       sums[entry.verdicts.keep.dataClass, default: EntryTotals()].add(entry.status)
     }
     return Self.sorted(sums.filter { $0.value.files > 0 })
@@ -153,7 +153,7 @@ public struct PlannedContainer: Sendable {
   public enum Fate: String, CaseIterable, Sendable, Hashable {
     /// It stays where it is.
     case keep
-    /// It gets another folder, and what is in it goes along by one rename.
+    /// It gets another directory, and what is in it goes along by one rename.
     case move
     /// What the package brings, or a snapshot holds, takes its place; the old one goes to the trash.
     case replace
@@ -173,14 +173,14 @@ public struct PlannedContainer: Sendable {
   public let path: ByteString
   public let logical: LogicalContainer
   public let fate: Fate
-  /// Its folder now, absolute; of a bundle on macOS that is the bundle's own.
+  /// Its directory now, absolute; of a bundle on macOS that is the bundle's own.
   public let from: ByteString?
-  /// Its folder afterwards.
+  /// Its directory afterwards.
   public let to: ByteString?
   /// What becomes of what is in it: the topmost paths of one fate and class, each with what lies below
   /// it but for the others.
   public internal(set) var paths: [PlannedPath] = []
-  /// Absolute links that name a container which gets another folder, and where they lead to then.
+  /// Absolute links that name a container which gets another directory, and where they lead to then.
   public internal(set) var links: [PlannedLink] = []
   /// Absolute links to somewhere else, which stay as they are.
   public internal(set) var foreignLinks: [PathRemark] = []
@@ -196,7 +196,7 @@ public struct PlannedContainer: Sendable {
   public internal(set) var returns: [PlannedReturn] = []
   /// Paths of it that become links to the same paths of the home.
   var ownLinks: [ByteString] = []
-  /// The folder that gets its place by one rename: the container's own, or one above it where that is
+  /// The directory that gets its place by one rename: the container's own, or one above it where that is
   /// not there either.
   var top: ByteString?
 
@@ -232,7 +232,7 @@ public struct PlannedPath: Sendable, Hashable {
   public internal(set) var totals = EntryTotals()
 }
 
-/// A link that is made anew because the container that it names gets another folder.
+/// A link that is made anew because the container that it names gets another directory.
 public struct PlannedLink: Sendable, Hashable {
   /// The link's logical path.
   public let path: ByteString
@@ -250,8 +250,8 @@ struct PlannedDrop: Sendable, Hashable {
   let entry: Int
   /// Its path in the container.
   let inner: ByteString
-  /// Of a folder whether an empty one takes its place.
-  let leavesEmptyFolder: Bool
+  /// Of a directory whether an empty one takes its place.
+  let leavesEmptyDirectory: Bool
 }
 
 extension PlannedContainer.Fate {

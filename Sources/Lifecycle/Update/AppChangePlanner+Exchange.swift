@@ -118,18 +118,19 @@ extension AppChangePlanner {
     _ package: AppPackage, _ logical: LogicalContainer
   ) -> ByteString? {
     if device.layout == .macOS {
-      return device.root.appending("Applications").appending(package.bundleFolder)
+      return device.root.appending("Applications").appending(package.bundleDirectory)
     }
     return newPlace(of: logical)?.path
   }
 
   /// Where a container is made; nil if the layout has no place of that kind, or gives no such names.
-  private func newPlace(of logical: LogicalContainer) -> ContainerPlace? {
+  private func newPlace(of logical: LogicalContainer) -> ContainerLocation? {
     (try? device.place(forNew: logical, named: request.uuid(for: logical))) ?? nil
   }
 
   private func isTaken(_ path: ByteString) -> Bool {
-    guard let name = path.lastComponent, let parent = try? Folder.open(resolved: path.parent) else {
+    guard let name = path.lastComponent, let parent = try? Directory.open(resolved: path.parent)
+    else {
       return false
     }
     return (try? parent.statusIfPresent(name)) ?? nil != nil
@@ -212,7 +213,7 @@ extension AppChangePlanner {
     if device.container(logical) != nil { return [] }
     guard let place = newPlace(of: logical) else { return [] }
     let harbor = SafeHarbor.path(for: logical.prefix, root: device.root)
-    if logical.app != nil, (try? Folder.open(resolved: harbor)) != nil {
+    if logical.app != nil, (try? Directory.open(resolved: harbor)) != nil {
       return [PlannedContainer(logical, .adopt, from: harbor, to: place.path)]
     }
     let migration = logical.kind == .data && device.layout == .macOS ? package.migration : nil

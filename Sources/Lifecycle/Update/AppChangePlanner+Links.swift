@@ -24,13 +24,13 @@ extension AppChangePlanner {
     of found: ContainerScan, _ anchors: LinkAnchors, _ planned: inout PlannedContainer
   ) {
     let dropped = planned.drops.map(\.inner)
-    guard let root = try? Folder.open(resolved: found.container.absolutePath) else { return }
+    guard let root = try? Directory.open(resolved: found.container.absolutePath) else { return }
     let ladder = PathLadder(root: root)
     for (index, entry) in found.entries.enumerated() where entry.status.kind == .symlink {
       let inner = found.path(index)
       if dropped.contains(where: { inner.isWithin($0) }) { continue }
-      let before = try? ladder.withFolder(inner.components.dropLast()) {
-        folder throws(SystemError) in try folder.target(of: inner.lastComponent ?? "")
+      let before = try? ladder.withDirectory(inner.components.dropLast()) {
+        directory throws(SystemError) in try directory.target(of: inner.lastComponent ?? "")
       }
       guard let before else { continue }
       let path = found.logicalPath(index)

@@ -25,11 +25,12 @@ extension AppChangePlanner {
   /// What is at a path of the home, if that can be moved by a rename; what is not there needs no word.
   private func outside(_ path: ByteString, _ planned: inout PlannedContainer) -> FileStatus? {
     do throws(SystemError) {
-      let ladder = PathLadder(root: try Folder.open(resolved: device.root))
+      let ladder = PathLadder(root: try Directory.open(resolved: device.root))
       let parts = path.components
       for depth in parts.indices {
-        let found = try ladder.withFolder(Array(parts[..<depth])) { folder throws(SystemError) in
-          try folder.statusIfPresent(parts[depth])
+        let found = try ladder.withDirectory(Array(parts[..<depth])) {
+          directory throws(SystemError) in
+          try directory.statusIfPresent(parts[depth])
         }
         guard let found else { return nil }
         if found.isMountPoint {

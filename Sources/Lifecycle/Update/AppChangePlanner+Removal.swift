@@ -70,7 +70,7 @@ extension AppChangePlanner {
     return unknown.map { "'\($0.identifier)' is not installed, and may share it" }
   }
 
-  /// Refuses what would reach beyond the device that was named, as a program in the system's folder.
+  /// Refuses what would reach beyond the device that was named, as a program in the system's directory.
   private func refuseOutside(_ plan: inout AppChangePlan) {
     for planned in plan.containers where planned.fate == .remove {
       guard let number = planned.scanned, !plan.isSimulated else { continue }

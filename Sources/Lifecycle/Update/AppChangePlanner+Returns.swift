@@ -20,8 +20,8 @@ extension AppChangePlanner {
       var returns = TrashReturns(
         part, planned.logical.kind, in: planned.scanned.map { scan.containers[$0] },
         anchors: anchors, policy: scan.policy)
-      for folder in item.folders {
-        guard let trash = try? Folder.open(resolved: folder.appending(planned.path)) else {
+      for directory in item.directories {
+        guard let trash = try? Directory.open(resolved: directory.appending(planned.path)) else {
           continue
         }
         returns.look(in: trash, leaving: MadeMetadata.names(of: device.layout))

@@ -39,9 +39,9 @@ struct AppChangePlanner {
 
   func plan() -> AppChangePlan {
     var plan = AppChangePlan(request: request, present: present, scan: scan)
-    plan.notHeld = LeftOutSummary.make(scan)
+    plan.notHeld = ExclusionSummary.make(scan)
     if device.layout == .folder {
-      plan.refusals.append(Refusal(.layout, "a plain folder has no apps"))
+      plan.refusals.append(Refusal(.layout, "a plain directory has no apps"))
       return plan
     }
     switch request.change {
@@ -108,6 +108,6 @@ struct AppChangePlanner {
 }
 
 extension Container {
-  /// Its folder; of a bundle that shares a folder with others its own.
+  /// Its directory; of a bundle that shares a directory with others its own.
   var home: ByteString { member.map { absolutePath.appending($0) } ?? absolutePath }
 }

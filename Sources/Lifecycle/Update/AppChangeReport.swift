@@ -5,7 +5,7 @@ public import SandboxModel
 public struct AppChangeReport: Sendable {
   /// The snapshot of what was there.
   public internal(set) var saved: StoredSnapshot?
-  /// The operation whose folder in the trash has what gave way; nothing where nothing did.
+  /// The operation whose directory in the trash has what gave way; nothing where nothing did.
   public internal(set) var trash: String?
   /// What was in what went and the plan did not know, by its logical path: something wrote it between
   /// the plan and the exchange. It is in the trash.

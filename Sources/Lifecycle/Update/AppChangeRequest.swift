@@ -63,7 +63,7 @@ public struct AppChangeRequest: Sendable {
     self.seed = seed
   }
 
-  /// The name of a new container's folder, where the platform names them by UUIDs.
+  /// The name of a new container's directory, where the platform names them by UUIDs.
   func uuid(for container: LogicalContainer) -> ByteString {
     Device.uuid(of: Blake2b.hash(seed + container.prefix.bytes).bytes)
   }

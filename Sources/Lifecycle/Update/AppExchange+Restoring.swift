@@ -8,7 +8,7 @@ extension AppExchange {
   struct StagedPart {
     let plan: RestorePlan
     let run: RestoreRun
-    let trash: TrashPlace?
+    let trash: TrashDirectory?
   }
 
   /// Stages all parts.
@@ -20,17 +20,17 @@ extension AppExchange {
     isStopping: @escaping @Sendable () -> Bool
   ) throws {
     for part in plan.restore?.parts ?? [] where isStaged(part) {
-      let place = try place(at: part.plan.place.folder)
-      try part.plan.requirePlanned(place.folder)
+      let place = try place(at: part.plan.place.directory)
+      try part.plan.requirePlanned(place.directory)
       let run = try RestoreRun(
-        part.plan, in: place.folder, place.staging, threads: Host.processors, counters)
+        part.plan, in: place.directory, place.staging, threads: Host.processors, counters)
       run.expectFiles()
       var writer = try StagingWriter(
         run, reader, threads: Host.processors, isStopping: isStopping)
       try writer.write()
       try requireWhole(part, run)
-      var roots = [try root(place.folder), try root(place.staging.tree)]
-      var trash: TrashPlace?
+      var roots = [try root(place.directory), try root(place.staging.tree)]
+      var trash: TrashDirectory?
       if part.plan.displaces {
         let (number, kept) = try trashPlace(for: part.path, from: place)
         roots.append(number)
@@ -49,7 +49,7 @@ extension AppExchange {
     }
   }
 
-  private func note(_ step: JournalStep, of part: PlannedPart, in trash: TrashPlace?) {
+  private func note(_ step: JournalStep, of part: PlannedPart, in trash: TrashDirectory?) {
     guard let trash, let number = plan.containers.firstIndex(where: { $0.path == part.path }) else {
       return
     }
@@ -63,28 +63,28 @@ extension AppExchange {
   }
 
   /// What comes back from the trash of the update: by one rename each, after all that the snapshot has.
-  private func stageReturns(to part: PlannedPart, _ place: StagedPlace) throws {
+  private func stageReturns(to part: PlannedPart, _ place: StagedLocation) throws {
     guard let planned = plan.containers.first(where: { $0.path == part.path }),
       !planned.returns.isEmpty
     else { return }
     // A container that is made lies where it is staged.
-    let made = try part.plan.place.name.map { try place.staging.tree.folder($0) }
-    let inode = try made?.status().identity.inode ?? place.folder.status().identity.inode
+    let made = try part.plan.place.name.map { try place.staging.tree.directory($0) }
+    let inode = try made?.status().identity.inode ?? place.directory.status().identity.inode
     let container = root(part.target, inode: inode)
     for item in planned.returns {
-      // Down to the folder in the trash that has the container's paths.
+      // Down to the directory in the trash that has the container's paths.
       let top = ByteString("/").appending(
         ByteString(
           item.from.components.dropLast(item.inner.components.count).map(\.bytes)
             .joined(separator: [UInt8(ascii: "/")])))
       add(
         JournalStep(
-          path: item.inner, root: container, source: try root(Folder.open(resolved: top))))
+          path: item.inner, root: container, source: try root(Directory.open(resolved: top))))
     }
     if planned.links.isEmpty { return }
     let name = ByteString(".sandboxctl-links-" + Host.randomHex(bytes: 4))
-    try place.staging.tree.createFolder(name, permissions: 0o700)
-    try stageLinks(planned, in: place.staging.tree.folder(name), container, place)
+    try place.staging.tree.createDirectory(name, permissions: 0o700)
+    try stageLinks(planned, in: place.staging.tree.directory(name), container, place)
   }
 
   private func requireWhole(_ part: PlannedPart, _ run: RestoreRun) throws {
@@ -99,14 +99,14 @@ extension AppExchange {
         + "back what is whole")
   }
 
-  /// Sets the times, modes and flags of folders that were there before.
+  /// Sets the times, modes and flags of directories that were there before.
   func finishParts(_ reader: RepositoryReader) -> [PathRemark] {
     var remarks: [PathRemark] = []
     for part in parts {
       do {
         var placement = try Placement(
           part.plan, part.run, keepingIn: part.trash, journal.opened)
-        placement.finishFolders(reader)
+        placement.finishDirectories(reader)
         placement.setFlags()
         var found = RestoreReport(part.plan)
         part.run.findings.tell(part.plan, &found)

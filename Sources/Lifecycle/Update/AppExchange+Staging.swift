@@ -34,15 +34,15 @@ extension AppExchange {
 
   // MARK: - Bundles
 
-  /// The folder to which the package is written: the bundle's container, made here, or where bundles lie
+  /// The directory to which the package is written: the bundle's container, made here, or where bundles lie
   /// beside each other what is staged for them.
-  private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Folder {
+  private func makeTarget(of planned: PlannedContainer, at to: ByteString) throws -> Directory {
     let place = try place(around: to)
     guard plan.device.layout == .coreSimulator, let name = to.lastComponent else {
       return try place.staging.tree.duplicate()
     }
-    try place.staging.tree.createFolder(name, permissions: 0o755)
-    let container = try place.staging.tree.folder(name)
+    try place.staging.tree.createDirectory(name, permissions: 0o755)
+    let container = try place.staging.tree.directory(name)
     try container.setPermissions(0o755)
     try write(metadata(of: planned, at: to), into: container, like: nil)
     return container
@@ -57,12 +57,12 @@ extension AppExchange {
       let trash = try trash(for: isNamed ? planned.path.above : planned.path, from: before)
       let kept = isNamed ? planned.path.lastComponent : nil
       // The new one comes in the next moment.
-      add(JournalStep(path: old, root: try root(before.folder), kept: trash, keptName: kept))
+      add(JournalStep(path: old, root: try root(before.directory), kept: trash, keptName: kept))
       note(0, of: number, under: trash, at: kept ?? "")
     }
     add(
       JournalStep(
-        path: name, root: try root(place.folder), source: try root(place.staging.tree)))
+        path: name, root: try root(place.directory), source: try root(place.staging.tree)))
   }
 
   // MARK: - Data
@@ -72,34 +72,35 @@ extension AppExchange {
       let scanned = planned.scanned, let root = plan.scan.containers[scanned].entries.first
     else { return }
     let place = try place(around: to)
-    let parent = try self.root(place.folder)
+    let parent = try self.root(place.directory)
     add(JournalStep(path: name, root: parent, source: parent, sourceName: from.lastComponent))
     let container = self.root(to, inode: root.status.identity.inode)
-    try place.staging.tree.createFolder(name, permissions: 0o700)
-    let staged = try place.staging.tree.folder(name)
+    try place.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try place.staging.tree.directory(name)
     try stageMetadata(planned, in: staged, container, place)
     try stageLinks(planned, in: staged, container, place)
     for drop in planned.drops {
       let trash = try trash(for: planned.path, from: place)
-      if drop.leavesEmptyFolder {
+      if drop.leavesEmptyDirectory {
         let status = plan.scan.containers[scanned].entries[drop.entry].status
         try stageEmpty(drop, status, from: from, in: staged)
       }
       add(
         JournalStep(
           path: drop.inner, root: container,
-          source: drop.leavesEmptyFolder ? try self.root(staged) : nil, kept: trash))
+          source: drop.leavesEmptyDirectory ? try self.root(staged) : nil, kept: trash))
       note(drop.entry, of: number, under: trash, at: drop.inner)
     }
   }
 
   private func stageMetadata(
-    _ planned: PlannedContainer, in staged: borrowing Folder, _ container: Int, _ place: StagedPlace
+    _ planned: PlannedContainer, in staged: borrowing Directory, _ container: Int,
+    _ place: StagedLocation
   ) throws {
     guard let to = planned.to, let from = planned.from else { return }
     let files = try metadata(of: planned, at: to)
     if files.isEmpty { return }
-    let old = try Folder.open(resolved: from)
+    let old = try Directory.open(resolved: from)
     for (name, bytes) in files {
       let status = try old.statusIfPresent(name)
       try write([name: bytes], into: staged, like: status)
@@ -109,18 +110,19 @@ extension AppExchange {
   }
 
   func stageLinks(
-    _ planned: PlannedContainer, in staged: borrowing Folder, _ container: Int, _ place: StagedPlace
+    _ planned: PlannedContainer, in staged: borrowing Directory, _ container: Int,
+    _ place: StagedLocation
   ) throws {
     if planned.links.isEmpty { return }
     let ladder = PathLadder(root: try staged.duplicate())
     let trash = try trash(for: planned.path, from: place)
     for link in planned.links {
       let name = link.inner.lastComponent ?? ""
-      try ladder.withFolder(Array(link.inner.components.dropLast()), making: true) {
-        folder throws(SystemError) in
-        try folder.createLink(name, to: link.after)
-        try? folder.setOwner(user: link.status.user, group: link.status.group, of: name)
-        try folder.setModified(link.status.modified, of: name)
+      try ladder.withDirectory(Array(link.inner.components.dropLast()), making: true) {
+        directory throws(SystemError) in
+        try directory.createLink(name, to: link.after)
+        try? directory.setOwner(user: link.status.user, group: link.status.group, of: name)
+        try directory.setModified(link.status.modified, of: name)
       }
       add(
         JournalStep(path: link.inner, root: container, source: try root(staged), kept: trash))
@@ -130,55 +132,57 @@ extension AppExchange {
   /// Makes a directory that takes the place of one that goes, with its owner, mode and attributes.
   private func stageEmpty(
     _ drop: PlannedDrop, _ status: FileStatus, from container: ByteString,
-    in staged: borrowing Folder
+    in staged: borrowing Directory
   ) throws(SystemError) {
     // Those that cannot be read go with the directory, which is in the trash.
-    let old = PathLadder(root: try Folder.open(resolved: container))
-    let attributes = try? old.withFolder(drop.inner.components) { folder throws(SystemError) in
-      try folder.attributes.all()
+    let old = PathLadder(root: try Directory.open(resolved: container))
+    let attributes = try? old.withDirectory(drop.inner.components) {
+      directory throws(SystemError) in
+      try directory.attributes.all()
     }
     let ladder = PathLadder(root: try staged.duplicate())
-    try ladder.withFolder(drop.inner.components, making: true) { folder throws(SystemError) in
-      try? folder.setOwner(user: status.user, group: status.group)
+    try ladder.withDirectory(drop.inner.components, making: true) { directory throws(SystemError) in
+      try? directory.setOwner(user: status.user, group: status.group)
       // Those of the system and the kernel are not everybody's to set.
-      for (name, value) in attributes ?? [] { try? folder.attributes.set(name, to: value) }
-      try folder.setPermissions(status.permissions)
+      for (name, value) in attributes ?? [] { try? directory.attributes.set(name, to: value) }
+      try directory.setPermissions(status.permissions)
     }
   }
 
   private func stageAdoption(_ planned: PlannedContainer) throws {
     guard let from = planned.from, let to = planned.to, let name = to.lastComponent else { return }
     let place = try place(around: to)
-    let harbor = try Folder.open(resolved: from.parent)
-    guard try TrashPlace.canMove(from: place.staging.tree, to: harbor) else {
+    let harbor = try Directory.open(resolved: from.parent)
+    guard try TrashDirectory.canMove(from: place.staging.tree, to: harbor) else {
       throw LifecycleError(
         .failed,
         "cannot \(plan.request.change.verb) '\(plan.request.app)': what waits for it at "
           + "'\(from)' lies on another volume than '\(to)'",
-        hint: "move it to a folder on that volume and link to it from there, or restore it again")
+        hint: "move it to a directory on that volume and link to it from there, or restore it again"
+      )
     }
     add(
       JournalStep(
-        path: name, root: try root(place.folder), source: try root(harbor),
+        path: name, root: try root(place.directory), source: try root(harbor),
         sourceName: from.lastComponent))
-    let container = root(to, inode: try Folder.open(resolved: from).status().identity.inode)
-    try place.staging.tree.createFolder(name, permissions: 0o700)
-    let staged = try place.staging.tree.folder(name)
+    let container = root(to, inode: try Directory.open(resolved: from).status().identity.inode)
+    try place.staging.tree.createDirectory(name, permissions: 0o700)
+    let staged = try place.staging.tree.directory(name)
     try stageMetadata(planned, in: staged, container, place)
   }
 
   private func stageRemoval(_ planned: PlannedContainer, _ number: Int) throws {
     guard let from = planned.from, let name = from.lastComponent else { return }
     let place = try place(around: from)
-    // A bundle that shares its folder with others keeps its name below the logical path.
+    // A bundle that shares its directory with others keeps its name below the logical path.
     let isOwn = planned.scanned.map { plan.scan.containers[$0].container.member == nil } ?? true
     let trash = try trash(for: isOwn ? planned.path.above : planned.path, from: place)
     let kept = isOwn ? planned.path.lastComponent : nil
-    add(JournalStep(path: name, root: try root(place.folder), kept: trash, keptName: kept))
+    add(JournalStep(path: name, root: try root(place.directory), kept: trash, keptName: kept))
     note(0, of: number, under: trash, at: kept ?? "")
   }
 
-  /// The folders that the platform makes in a new data container (File System Programming Guide, iOS
+  /// The directories that the platform makes in a new data container (File System Programming Guide, iOS
   /// Standard Directories and macOS Library Directory Details).
   static func standard(_ layout: Layout) -> [ByteString] {
     let all: [ByteString] = ["Documents", "Library/Caches", "Library/Preferences", "tmp"]
@@ -193,8 +197,8 @@ extension AppExchange {
     let home = [name] + to.components.dropFirst(top.components.count)
     func make(_ path: [ByteString]) throws(SystemError) {
       for depth in 1...path.count {
-        try ladder.withFolder(Array(path.prefix(depth)), making: true) {
-          folder throws(SystemError) in try folder.setPermissions(0o755)
+        try ladder.withDirectory(Array(path.prefix(depth)), making: true) {
+          directory throws(SystemError) in try directory.setPermissions(0o755)
         }
       }
     }
@@ -205,29 +209,29 @@ extension AppExchange {
     for link in planned.ownLinks {
       let above = home + link.components.dropLast()
       try make(above)
-      try ladder.withFolder(above) { folder throws(SystemError) in
-        try folder.createLink(
+      try ladder.withDirectory(above) { directory throws(SystemError) in
+        try directory.createLink(
           link.lastComponent ?? "", to: plan.device.root.appending(link))
       }
     }
-    let staged = try ladder.withFolder(home) { folder throws(SystemError) in
-      try folder.duplicate()
+    let staged = try ladder.withDirectory(home) { directory throws(SystemError) in
+      try directory.duplicate()
     }
     try write(metadata(of: planned, at: to), into: staged, like: nil)
     add(
       JournalStep(
-        path: name, root: try root(place.folder), source: try root(place.staging.tree)))
+        path: name, root: try root(place.directory), source: try root(place.staging.tree)))
     for move in planned.moves {
       let above = home + move.inner.components.dropLast()
       try make(above)
-      let inode = try ladder.withFolder(above) { folder throws(SystemError) in
-        try folder.status().identity.inode
+      let inode = try ladder.withDirectory(above) { directory throws(SystemError) in
+        try directory.status().identity.inode
       }
       add(
         JournalStep(
           path: move.inner.lastComponent ?? "",
           root: root(to.appending(move.inner.above), inode: inode),
-          source: try root(Folder.open(resolved: move.from.parent)),
+          source: try root(Directory.open(resolved: move.from.parent)),
           sourceName: move.from.lastComponent))
     }
   }
@@ -238,7 +242,7 @@ extension AppExchange {
     of planned: PlannedContainer, at to: ByteString
   ) throws -> [ByteString: [UInt8]] {
     var stored: [UInt8]?
-    if let from = planned.from, let old = try? Folder.open(resolved: from) {
+    if let from = planned.from, let old = try? Directory.open(resolved: from) {
       for name in MadeMetadata.names(of: plan.device.layout) {
         stored = (try? old.fileUntouched(name).readAll(limit: 1 << 20)) ?? nil
       }
@@ -246,14 +250,14 @@ extension AppExchange {
     return try MadeMetadata.files(
       of: planned.logical.kind, identifier: planned.logical.name.identifier,
       uuid: to.lastComponent ?? "", layout: plan.device.layout, stored: stored,
-      isSameFolder: planned.from == to)
+      isSameDirectory: planned.from == to)
   }
 
   private func write(
-    _ files: [ByteString: [UInt8]], into folder: borrowing Folder, like status: FileStatus?
+    _ files: [ByteString: [UInt8]], into directory: borrowing Directory, like status: FileStatus?
   ) throws(SystemError) {
     for (name, bytes) in files {
-      let file = try folder.create(name, permissions: 0o600)
+      let file = try directory.create(name, permissions: 0o600)
       try file.write(bytes)
       if let status { try? file.setOwner(user: status.user, group: status.group) }
       try file.setPermissions(status?.permissions ?? 0o644)

@@ -4,7 +4,7 @@ internal import SystemIO
 // How an app's containers change together. All that is new (the bundle, the containers' metadata, links
 // that lead elsewhere now) is staged beside the places that it gets, synced, and verified. Then the
 // journal says by which renames everything gets its place, and they are taken: a container gets another
-// folder by one rename of its own folder, so its data is never in two containers, nothing in it is copied
+// directory by one rename of its own directory, so its data is never in two containers, nothing in it is copied
 // or left behind, and how much it is does not matter. What goes is renamed into the trash.
 //
 // Until the journal says so the device is as it was; from then on every way ends with the device as
@@ -14,7 +14,7 @@ internal import SystemIO
 final class AppExchange {
   let plan: AppChangePlan
   let journal: OperationJournal
-  private var places: [ByteString: StagedPlace] = [:]
+  private var places: [ByteString: StagedLocation] = [:]
   private(set) var roots: [JournalRecord.Root] = []
   private(set) var steps = JournalSteps()
   /// What goes to the trash: the planned container, the entry of its scan, and where it lies then.
@@ -26,18 +26,18 @@ final class AppExchange {
   var remarks: [PathRemark] = []
   /// What comes back of a snapshot, staged.
   var parts: [StagedPart] = []
-  private var trashes: [ByteString: TrashPlace] = [:]
+  private var trashes: [ByteString: TrashDirectory] = [:]
   /// The snapshot that was made before, by its name: the trash says of which state it has the rest.
   var saved: String?
 
-  /// A folder in which steps work, with what is staged for it.
-  final class StagedPlace {
-    let folder: Folder
-    let staging: StagingFolder
+  /// A directory in which steps work, with what is staged for it.
+  final class StagedLocation {
+    let directory: Directory
+    let staging: StagingDirectory
 
     init(_ path: ByteString) throws(SystemError) {
-      folder = try Folder.open(resolved: path)
-      staging = try StagingFolder.make(in: folder)
+      directory = try Directory.open(resolved: path)
+      staging = try StagingDirectory.make(in: directory)
     }
   }
 
@@ -48,22 +48,22 @@ final class AppExchange {
 
   var hasTrash: Bool { !trashes.isEmpty }
 
-  /// Notes where something will be staged, and makes the folders for it.
+  /// Notes where something will be staged, and makes the directories for it.
   func prepare() throws(SystemError) {
     let changing = plan.containers.filter { $0.fate.isExchange }
-    let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.folder) ?? []
-    let folders = Set(
+    let restored = plan.restore?.parts.filter(isStaged).map(\.plan.place.directory) ?? []
+    let directories = Set(
       restored
         + changing.flatMap { [($0.top ?? $0.to)?.parent, $0.from?.parent].compactMap { $0 } }
     )
-    .filter { !$0.isWithin(plan.device.root.appending(OwnNames.folder)) }.sorted()
-    for folder in folders { _ = try Folder.make(resolved: folder, permissions: 0o755) }
-    try journal.prepare(0, stagingIn: folders)
-    for folder in folders { places[folder] = try StagedPlace(folder) }
+    .filter { !$0.isWithin(plan.device.root.appending(OwnNames.directory)) }.sorted()
+    for directory in directories { _ = try Directory.make(resolved: directory, permissions: 0o755) }
+    try journal.prepare(0, stagingIn: directories)
+    for directory in directories { places[directory] = try StagedLocation(directory) }
   }
 
-  /// The folder that a path lies in, with what is staged for it.
-  func place(around path: ByteString) throws(SystemError) -> StagedPlace {
+  /// The directory that a path lies in, with what is staged for it.
+  func place(around path: ByteString) throws(SystemError) -> StagedLocation {
     guard let place = places[path.parent] else { throw SystemError.replaced(path) }
     return place
   }
@@ -78,35 +78,35 @@ final class AppExchange {
     return roots.count - 1
   }
 
-  /// The root of a folder that is there.
-  func root(_ folder: borrowing Folder) throws(SystemError) -> Int {
-    root(folder.path, inode: try folder.status().identity.inode)
+  /// The root of a directory that is there.
+  func root(_ directory: borrowing Directory) throws(SystemError) -> Int {
+    root(directory.path, inode: try directory.status().identity.inode)
   }
 
   func add(_ step: JournalStep) { steps.append(step) }
 
-  /// A folder that something is staged for.
-  func place(at path: ByteString) throws(SystemError) -> StagedPlace {
+  /// A directory that something is staged for.
+  func place(at path: ByteString) throws(SystemError) -> StagedLocation {
     guard let place = places[path] else { throw SystemError.replaced(path) }
     return place
   }
 
   /// The root of the trash for a container, by its logical path, or that of what is above it.
-  func trash(for logical: ByteString, from place: StagedPlace) throws(SystemError) -> Int {
+  func trash(for logical: ByteString, from place: StagedLocation) throws(SystemError) -> Int {
     try trashPlace(for: logical, from: place).number
   }
 
   /// The same, with the place itself.
   func trashPlace(
-    for logical: ByteString, from place: StagedPlace
-  ) throws(SystemError) -> (number: Int, place: TrashPlace) {
+    for logical: ByteString, from place: StagedLocation
+  ) throws(SystemError) -> (number: Int, place: TrashDirectory) {
     let known = trashes[logical]
-    let trash: TrashPlace
+    let trash: TrashDirectory
     if let known {
       trash = known
     } else {
-      trash = try TrashPlace(
-        of: journal.record, saved: saved, for: logical, in: place.folder,
+      trash = try TrashDirectory(
+        of: journal.record, saved: saved, for: logical, in: place.directory,
         probing: place.staging.tree,
         root: plan.device.root)
     }
@@ -123,7 +123,7 @@ final class AppExchange {
 
   /// Makes durable what the steps will move, and sees that everything is where the plan found it.
   func sync() throws {
-    for place in places.values { try place.folder.syncVolume() }
+    for place in places.values { try place.directory.syncVolume() }
     try requireAsPlanned()
   }
 
@@ -138,24 +138,24 @@ final class AppExchange {
     do throws(SystemError) {
       let runner = StepRunner(roots, journal.opened)
       for step in steps { _ = try runner.take(step) }
-    } catch { throw takenBack(error) }
+    } catch { throw rolledBack(error) }
     return Host.monotonicSeconds() - start
   }
 
   /// Takes back what was done of the steps, and tells so; or that it is left to the recovery, where that
   /// cannot be done now.
-  private func takenBack(_ error: SystemError) -> LifecycleError {
-    let back = TakingBack(journal.record, root: plan.device.root)
+  private func rolledBack(_ error: SystemError) -> LifecycleError {
+    let back = Rollback(journal.record, root: plan.device.root)
     var failed: [PathRemark] = []
     do throws(SystemError) {
-      try journal.takeBack()
+      try journal.rollBack()
       let hasCome = try back.takeSteps(&failed) > 0
       try journal.forgetSteps(hasCome: hasCome)
       for place in places.values {
         if !hasCome {
           try place.staging.remove()
         } else {
-          try place.staging.keep(in: back.trash(in: place.folder, probing: place.staging.tree))
+          try place.staging.keep(in: back.trash(in: place.directory, probing: place.staging.tree))
         }
       }
       Trash(of: plan.device).removeEmpty(journal.record.id)
@@ -188,26 +188,26 @@ final class AppExchange {
   /// Makes it durable and removes what is left of the staging.
   func finish() throws(LifecycleError) {
     do throws(SystemError) {
-      for place in places.values { try place.folder.syncVolume() }
+      for place in places.values { try place.directory.syncVolume() }
       for place in places.values { try place.staging.remove() }
     } catch { throw unfinished(error) }
   }
 
-  /// Moves to the trash what came under the old folder's name after the exchange, as from a program that
-  /// makes the folders of a path that it remembers.
+  /// Moves to the trash what came under the old directory's name after the exchange, as from a program that
+  /// makes the directories of a path that it remembers.
   func removeLeftovers() -> [PathRemark] {
     var found: [PathRemark] = []
     for planned in plan.containers where planned.fate == .move || planned.fate == .remove {
       guard let from = planned.from, let name = from.lastComponent, planned.to != from,
         let place = try? place(around: from),
-        (try? place.folder.statusIfPresent(name)) ?? nil != nil
+        (try? place.directory.statusIfPresent(name)) ?? nil != nil
       else { continue }
       var remark = "it was made anew at '\(from)', and is in the trash"
       do {
-        let trash = try Folder.make(
+        let trash = try Directory.make(
           path: roots[try trash(for: planned.path, from: place)].path, permissions: 0o700)
         // The journal has ended: nobody would look for a note.
-        try place.folder.keep(name, in: trash, as: name, leaving: true, nil)
+        try place.directory.keep(name, in: trash, as: name, leaving: true, nil)
       } catch { remark = "it was made anew at '\(from)', and stays there: \(error)" }
       found.append(PathRemark(path: planned.path, remark: remark))
     }
@@ -236,12 +236,12 @@ final class AppExchange {
       let (parent, own) =
         container.member == nil
         ? (from.parent, name) : (from.parent.parent, from.parent.lastComponent ?? "")
-      let now = try Folder.open(resolved: parent).statusIfPresent(own)
+      let now = try Directory.open(resolved: parent).statusIfPresent(own)
       guard now?.identity == status.identity else {
         throw LifecycleError(
           .failed,
           "cannot \(plan.request.change.verb) '\(plan.request.app)': '\(planned.path)' is another "
-            + "folder than when it was looked at",
+            + "directory than when it was looked at",
           hint: "something else changed the app meanwhile: try again")
       }
     }

@@ -6,7 +6,7 @@ internal import SystemIO
 /// What becomes of each entry of a container whose data an app keeps: by the policy's `update`, but for
 /// what nobody can make again, which never goes because of `discard`.
 ///
-/// A folder in which something stays, stays; so does what could not be looked at, what another volume is
+/// A directory in which something stays, stays; so does what could not be looked at, what another volume is
 /// mounted on, and a database with its log as one.
 struct ContainerFates {
   private let scan: ContainerScan
@@ -24,9 +24,9 @@ struct ContainerFates {
     where replaced.contains(scan.name(index)) && scan.entries[index].status.kind == .file {
       fates[index] = .replaced
     }
-    for index in scan.ownFolders { fates[index] = .carried }
+    for index in scan.ownDirectories { fates[index] = .carried }
     keepDatabasesWhole()
-    keepFolders()
+    keepDirectories()
   }
 
   /// Leaves everything where it is.
@@ -86,8 +86,8 @@ struct ContainerFates {
 
   private static let suffixes = [DatabaseMember.log, .journal].map(\.suffix)
 
-  /// A folder stays for what stays in it.
-  private mutating func keepFolders() {
+  /// A directory stays for what stays in it.
+  private mutating func keepDirectories() {
     for index in scan.entries.indices.reversed() where index > 0 && fates[index] != .dropped {
       let parent = Int(scan.entries[index].parent)
       if fates[parent] == .dropped { fates[parent] = .atRisk }
@@ -103,7 +103,7 @@ struct ContainerFates {
       guard fates[Int(entry.parent)] != .dropped else { return nil }
       return PlannedDrop(
         entry: index, inner: scan.path(index),
-        leavesEmptyFolder: entry.status.kind == .directory
+        leavesEmptyDirectory: entry.status.kind == .directory
           && entry.verdicts.keep.restore == .recreateEmpty)
     }.sorted { $0.inner < $1.inner }
   }
@@ -117,13 +117,13 @@ struct ContainerFates {
     var places = [Int](repeating: 0, count: scan.entries.count)
     for (index, entry) in scan.entries.enumerated() {
       let dataClass = entry.verdicts.keep.dataClass
-      if entry.parent != 0 || scan.ownFolders.contains(index) {
+      if entry.parent != 0 || scan.ownDirectories.contains(index) {
         let above = places[Int(entry.parent)]
-        if scan.ownFolders.contains(index)
+        if scan.ownDirectories.contains(index)
           || found[above].fate == fates[index] && found[above].dataClass == dataClass
         {
           places[index] = above
-          if !scan.ownFolders.contains(index) { found[above].totals.add(entry.status) }
+          if !scan.ownDirectories.contains(index) { found[above].totals.add(entry.status) }
           continue
         }
       }

@@ -1,20 +1,20 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Writes an app's package into a folder where nobody looks yet, and holds what came against what the
+/// Writes an app's package into a directory where nobody looks yet, and holds what came against what the
 /// package said of itself.
 struct PackageWriter {
   private let ladder: PathLadder
   private let isStopping: @Sendable () -> Bool
-  private var folders: [PackageEntry] = []
+  private var directories: [PackageEntry] = []
   private(set) var written = PackageSize()
   private var buffer = [UInt8](repeating: 0, count: 1 << 18)
 
-  /// Prepares to write below a folder.
+  /// Prepares to write below a directory.
   init(
-    into folder: borrowing Folder, isStopping: @escaping @Sendable () -> Bool
+    into directory: borrowing Directory, isStopping: @escaping @Sendable () -> Bool
   ) throws(SystemError) {
-    ladder = PathLadder(root: try folder.duplicate())
+    ladder = PathLadder(root: try directory.duplicate())
     self.isStopping = isStopping
   }
 
@@ -33,12 +33,12 @@ struct PackageWriter {
       written.entries += 1
       written.allocate(entry.kind)
     }
-    // The deepest first: what is made in a folder moves its time.
-    for folder in folders.reversed() {
-      let path = folder.path.components
-      try ladder.withFolder(path) { place throws(SystemError) in
-        try place.setPermissions(folder.permissions)
-        try place.setModified(folder.modified)
+    // The deepest first: what is made in a directory moves its time.
+    for directory in directories.reversed() {
+      let path = directory.path.components
+      try ladder.withDirectory(path) { place throws(SystemError) in
+        try place.setPermissions(directory.permissions)
+        try place.setModified(directory.modified)
       }
     }
     guard written.entries == package.size.entries, written.bytes == package.size.bytes else {
@@ -57,17 +57,17 @@ struct PackageWriter {
     let above = Array(entry.path.components.dropLast())
     switch entry.kind {
     case .folder:
-      folders.append(entry)
-      try ladder.withFolder(above) { place throws(SystemError) in
-        try place.createFolder(name, permissions: 0o700)
+      directories.append(entry)
+      try ladder.withDirectory(above) { place throws(SystemError) in
+        try place.createDirectory(name, permissions: 0o700)
       }
     case .link(let target):
-      try ladder.withFolder(above) { place throws(SystemError) in
+      try ladder.withDirectory(above) { place throws(SystemError) in
         try place.createLink(name, to: target)
         try place.setModified(entry.modified, of: name)
       }
     case .file:
-      let file = try ladder.withFolder(above) { place throws(SystemError) in
+      let file = try ladder.withDirectory(above) { place throws(SystemError) in
         try place.create(name, permissions: 0o600)
       }
       while true {

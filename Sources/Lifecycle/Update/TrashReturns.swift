@@ -32,15 +32,16 @@ struct TrashReturns: ~Copyable {
     deleted = Set(part.plan.deletedPaths)
   }
 
-  /// Looks through what is in a folder of the trash.
-  mutating func look(in trash: consuming Folder, leaving names: [ByteString]) {
+  /// Looks through what is in a directory of the trash.
+  mutating func look(in trash: consuming Directory, leaving names: [ByteString]) {
     let tree = part.plan.tree
     let root = tree.entries.indices.first { tree.entries[$0].depth == part.plan.place.shownDepth }
     look(in: trash, at: "", planned: root, leaving: names)
   }
 
   private mutating func look(
-    in trash: borrowing Folder, at path: ByteString, planned: Int?, leaving names: [ByteString] = []
+    in trash: borrowing Directory, at path: ByteString, planned: Int?,
+    leaving names: [ByteString] = []
   ) {
     let coming = planned.map { children(of: $0) } ?? [:]
     let present = lookup?.index(of: path)
@@ -50,8 +51,8 @@ struct TrashReturns: ~Copyable {
       switch (standing(name, inner, coming, present), status.kind) {
       case (nil, _): add(inner, status, trash, name)
       case (.directory, .directory):
-        guard let folder = try? trash.folder(name) else { continue }
-        look(in: folder, at: inner, planned: coming[name])
+        guard let directory = try? trash.directory(name) else { continue }
+        look(in: directory, at: inner, planned: coming[name])
       default: break
       }
     }
@@ -69,14 +70,14 @@ struct TrashReturns: ~Copyable {
     return found.entries[index].status.kind
   }
 
-  /// What comes of the snapshot into a folder, or is there and merged into.
-  private func children(of folder: Int) -> [ByteString: Int] {
+  /// What comes of the snapshot into a directory, or is there and merged into.
+  private func children(of directory: Int) -> [ByteString: Int] {
     let tree = part.plan.tree
     var found: [ByteString: Int] = [:]
-    var number = folder + 1
-    while number < tree.entries.count, tree.entries[number].depth > tree.entries[folder].depth {
+    var number = directory + 1
+    while number < tree.entries.count, tree.entries[number].depth > tree.entries[directory].depth {
       let entry = tree.entries[number]
-      if Int(entry.parent) == folder, entry.action.isWritten || entry.isMerged {
+      if Int(entry.parent) == directory, entry.action.isWritten || entry.isMerged {
         found[tree.name(number)] = number
       }
       number += 1
@@ -85,21 +86,21 @@ struct TrashReturns: ~Copyable {
   }
 
   private mutating func add(
-    _ inner: ByteString, _ status: FileStatus, _ trash: borrowing Folder, _ name: ByteString
+    _ inner: ByteString, _ status: FileStatus, _ trash: borrowing Directory, _ name: ByteString
   ) {
     var totals = EntryTotals()
     totals.add(status)
     note(name, status, trash, at: inner)
-    if status.kind == .directory, let folder = try? trash.folder(name) {
-      var walk = Walk(folder)
+    if status.kind == .directory, let directory = try? trash.directory(name) {
+      var walk = Walk(directory)
       var all = Contents()
       walk.run(&all, state: ByteString(""))
       totals.add(all.totals)
       for (path, status) in all.links {
-        guard let root = try? trash.folder(name) else { continue }
+        guard let root = try? trash.directory(name) else { continue }
         let ladder = PathLadder(root: root)
-        try? ladder.withFolder(path.components.dropLast()) { folder throws(SystemError) in
-          note(path.lastComponent ?? "", status, folder, at: inner.appending(path))
+        try? ladder.withDirectory(path.components.dropLast()) { directory throws(SystemError) in
+          note(path.lastComponent ?? "", status, directory, at: inner.appending(path))
         }
       }
     }
@@ -114,9 +115,9 @@ struct TrashReturns: ~Copyable {
 
   /// Notes a link that named a container where it lay before the update.
   private mutating func note(
-    _ name: ByteString, _ status: FileStatus, _ folder: borrowing Folder, at inner: ByteString
+    _ name: ByteString, _ status: FileStatus, _ directory: borrowing Directory, at inner: ByteString
   ) {
-    guard status.kind == .symlink, let before = try? folder.target(of: name),
+    guard status.kind == .symlink, let before = try? directory.target(of: name),
       case .own(let after) = anchors.target(of: before)
     else { return }
     links.append(
@@ -125,13 +126,13 @@ struct TrashReturns: ~Copyable {
         status: status))
   }
 
-  /// What is below a folder of the trash.
+  /// What is below a directory of the trash.
   private struct Contents: WalkVisitor {
     var totals = EntryTotals()
     var links: [(ByteString, FileStatus)] = []
 
     mutating func visit(
-      _ batch: borrowing WalkBatch, of folder: borrowing WalkFolder, state: ByteString,
+      _ batch: borrowing WalkBatch, of directory: borrowing WalkDirectory, state: ByteString,
       descent: inout WalkDescent<ByteString>
     ) {
       for (index, entry) in batch.entries.enumerated() {

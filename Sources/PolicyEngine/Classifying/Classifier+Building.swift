@@ -36,7 +36,7 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// What the state of an entry of a folder is made of.
+  /// What the state of an entry of a directory is made of.
   private func successor(of state: State, _ name: Span<UInt8>) -> StateKey {
     let key = keys[Int(state.index)]
     var next = StateKey()
@@ -58,7 +58,7 @@ extension Classifier {
     return next
   }
 
-  /// Whether the rules, without any mark, make a folder at this state a cache.
+  /// Whether the rules, without any mark, make a directory at this state a cache.
   private func isCache(_ key: StateKey) -> Bool {
     var verdicts = policy.starts[Int(key.kind)]
     for rule in key.rules {

@@ -1,9 +1,9 @@
 extension Classifier {
-  /// The state of an entry that bears marks; with those that a folder hands down, the state of all
+  /// The state of an entry that bears marks; with those that a directory hands down, the state of all
   /// that lies below it, too.
   ///
-  /// A mark that is a file marks the folder that holds it, with `inherit` and all below; the
-  /// folder's state must be marked before anything descends from it.
+  /// A mark that is a file marks the directory that holds it, with `inherit` and all below; the
+  /// directory's state must be marked before anything descends from it.
   public mutating func marking(_ state: State, _ marks: MarkSet) -> State {
     var key = keys[Int(state.index)]
     let added = marks.rawValue & names.marksByKind[Int(key.kind)]
@@ -15,7 +15,7 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// The marks that count at a state: its own and those that folders above it handed down.
+  /// The marks that count at a state: its own and those that directories above it handed down.
   public func marks(_ state: State) -> MarkSet { MarkSet(rawValue: keys[Int(state.index)].marks) }
 
   /// The marks that an extended attribute of this name, as Linux has it, may be. What its value must
@@ -27,7 +27,7 @@ extension Classifier {
     return []
   }
 
-  /// The marks that a file of this name may be, to its folder. What the file must begin with is for
+  /// The marks that a file of this name may be, to its directory. What the file must begin with is for
   /// the caller to see: `Marker.accepts`.
   public func fileMarks(_ name: Span<UInt8>) -> MarkSet {
     guard names.fileLengths >> UInt64(min(name.count, 63)) & 1 == 1 else { return [] }
@@ -35,7 +35,7 @@ extension Classifier {
     return []
   }
 
-  /// The names of which rules ask whether a folder holds them; mostly none.
+  /// The names of which rules ask whether a directory holds them; mostly none.
   public func siblingNames(_ state: State) -> SiblingSet {
     SiblingSet(rawValue: records[Int(state.index)].siblings)
   }
@@ -49,8 +49,8 @@ extension Classifier {
     return []
   }
 
-  /// The state of a folder that is known to hold names that rules ask for; its entries descend from
-  /// it, the folder itself is judged as before.
+  /// The state of a directory that is known to hold names that rules ask for; its entries descend from
+  /// it, the directory itself is judged as before.
   public mutating func holding(_ state: State, _ siblings: SiblingSet) -> State {
     let present = siblings.rawValue & records[Int(state.index)].siblings
     guard present != 0 else { return state }
@@ -62,7 +62,7 @@ extension Classifier {
     return State(index: target)
   }
 
-  /// Whether something below a folder may be kept in a backup: whether a left-out folder must be
+  /// Whether something below a directory may be kept in a backup: whether a left-out directory must be
   /// entered all the same. A no is certain.
   public func canReachKeep(
     _ state: State, for destination: Destination = Destination(), view: VerdictView = .keep

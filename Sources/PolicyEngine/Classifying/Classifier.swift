@@ -31,7 +31,7 @@ public struct Classifier: ~Copyable {
   /// The steps with conditions on size or age that come after those of `table`.
   var remaining: [UInt32] = []
   var transitions = TransitionTable()
-  /// Where marks lead from states, and names that folders hold: the bits are the symbols.
+  /// Where marks lead from states, and names that directories hold: the bits are the symbols.
   var marked = TransitionTable()
   var held = TransitionTable()
   var roots: [RootKey: UInt32] = [:]
@@ -74,7 +74,7 @@ public struct Classifier: ~Copyable {
     return State(index: index)
   }
 
-  /// The state of an entry of a folder, by its name.
+  /// The state of an entry of a directory, by its name.
   public mutating func descend(_ state: State, _ name: Span<UInt8>) -> State {
     let record = records[Int(state.index)]
     if record.literalLengths >> UInt64(min(name.count, 63)) & 1 == 1,

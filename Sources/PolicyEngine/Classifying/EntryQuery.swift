@@ -12,9 +12,9 @@ public struct EntryQuery: Sendable, Hashable {
   public var path: [[UInt8]]
   /// What the entry is.
   public var facts: EntryFacts
-  /// The marks on the entry and on folders above it, by depth; 0 is the container's root.
+  /// The marks on the entry and on directories above it, by depth; 0 is the container's root.
   public var marks: [Int: MarkSet]
-  /// The names that folders above the entry hold, by depth.
+  /// The names that directories above the entry hold, by depth.
   public var siblings: [Int: SiblingSet]
 
   /// Makes a query.

@@ -12,9 +12,9 @@ struct NameFilter: Sendable {
   let siblingLengths: UInt64
   /// The marks that count in each kind of container, by its place among all.
   let marksByKind: [UInt64]
-  /// The marks that a folder hands down.
+  /// The marks that a directory hands down.
   let inherited: UInt64
-  /// Whether a mark asks whether a folder above is a cache.
+  /// Whether a mark asks whether a directory above is a cache.
   let asksForCaches: Bool
 
   init(_ policy: CompiledPolicy) {

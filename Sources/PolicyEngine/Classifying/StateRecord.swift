@@ -5,7 +5,7 @@ struct StateRecord: Sendable {
   var literalLengths: UInt64 = 0
   /// The globs that lead elsewhere, a bit each, when the policy's globs are few.
   var liveGlobs: UInt64 = 0
-  /// The names that rules ask for in this folder.
+  /// The names that rules ask for in this directory.
   var siblings: UInt64 = 0
   /// Where every other name leads, once that is known.
   var otherwise = StateRecord.unknown
@@ -15,7 +15,7 @@ struct StateRecord: Sendable {
   /// Whether something below may be kept, a bit for each view and destination.
   var keepsBelow: UInt8 = 0
   var hasGlobs = false
-  /// Whether a folder above is a cache, by the rules.
+  /// Whether a directory above is a cache, by the rules.
   var isBelowCache = false
   /// Whether the verdicts on a file are others when it is a database's.
   var asksForDatabases = false
@@ -36,11 +36,11 @@ struct StateKey: Hashable, Sendable {
   var rules: [UInt32] = []
   /// The marks that count here.
   var marks: UInt64 = 0
-  /// The names that the folder is known to hold.
+  /// The names that the directory is known to hold.
   var siblings: UInt64 = 0
   /// The kind of container, by its place among all.
   var kind: UInt8 = 0
-  /// Whether a folder above is a cache, by the rules.
+  /// Whether a directory above is a cache, by the rules.
   var isBelowCache = false
 
   /// About how many bytes a classifier needs for the state.

@@ -92,7 +92,7 @@ public struct MarkSet: OptionSet, Sendable, Hashable {
   public static let maximumCount = 64
 }
 
-/// Names that lie in a folder, a bit each; `CompiledPolicy.siblingNames` says which.
+/// Names that lie in a directory, a bit each; `CompiledPolicy.siblingNames` says which.
 public struct SiblingSet: OptionSet, Sendable, Hashable {
   /// The bits.
   public let rawValue: UInt64

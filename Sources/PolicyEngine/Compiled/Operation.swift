@@ -84,7 +84,7 @@ struct Operation: Sendable {
 struct EntryCondition: Sendable, Hashable {
   /// The types, a bit each.
   var types = EntryType.anyMask
-  /// More bytes than this, and no folder; -1 for any size.
+  /// More bytes than this, and no directory; -1 for any size.
   var largerThan: Int64 = -1
   /// Changed longer ago than these seconds; -1 for any.
   var olderThan: Int64 = -1

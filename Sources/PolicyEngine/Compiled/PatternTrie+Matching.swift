@@ -1,7 +1,7 @@
 extension PatternTrie {
   /// The steps whose patterns mean a path, in order; without any conditions but siblings.
   ///
-  /// - Parameter siblings: The names that the folder at a depth is known to hold.
+  /// - Parameter siblings: The names that the directory at a depth is known to hold.
   func steps(
     matching path: [[UInt8]], from roots: [Int], siblings: (_ depth: Int) -> UInt64
   ) -> [Int] {

@@ -45,18 +45,18 @@ extension DocumentReader {
     return components
   }
 
-  /// Names by the folder that they belong to, which must be on the way to the example's path.
+  /// Names by the directory that they belong to, which must be on the way to the example's path.
   private mutating func names(_ node: YAMLNode?, above path: [[UInt8]]) -> [[[UInt8]]: [String]] {
     var names: [[[UInt8]]: [String]] = [:]
     for entry in node?.mapping ?? [] {
-      guard let folder = self.path(entry.name, entry.keyMark) else { continue }
-      guard path.starts(with: folder) else {
+      guard let directory = self.path(entry.name, entry.keyMark) else { continue }
+      guard path.starts(with: directory) else {
         add(
           .value, entry.keyMark, "'\(entry.name)' is not on the way to the example's path",
-          "the path or a folder above it")
+          "the path or a directory above it")
         continue
       }
-      names[folder] = Self.many(entry.value).compactMap(\.text)
+      names[directory] = Self.many(entry.value).compactMap(\.text)
     }
     return names
   }

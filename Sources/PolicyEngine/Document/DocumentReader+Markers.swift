@@ -36,7 +36,8 @@ extension DocumentReader {
     }
     guard let file = node["file"], let name = file.text, !name.isEmpty else { return nil }
     if name.utf8.contains(UInt8(ascii: "/")) {
-      add(.value, file.mark, "'file' is a path", "the name of a file in the folder that it marks")
+      add(
+        .value, file.mark, "'file' is a path", "the name of a file in the directory that it marks")
       return nil
     }
     return .file(name: name, beginsWith: node["begins-with"]?.text)

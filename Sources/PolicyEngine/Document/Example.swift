@@ -15,9 +15,9 @@ public struct Example: Sendable, Hashable {
   public let group: String?
   /// What the entry is.
   public let facts: EntryFacts
-  /// The identifiers of the marks that are on the entry or on folders above it, by path.
+  /// The identifiers of the marks that are on the entry or on directories above it, by path.
   public let marks: [[[UInt8]]: [String]]
-  /// The names that folders on the way hold, by path.
+  /// The names that directories on the way hold, by path.
   public let holdings: [[[UInt8]]: [String]]
   /// The operating system's version; unknown when there is none.
   public let osVersion: OSVersion?

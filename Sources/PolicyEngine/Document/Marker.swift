@@ -1,6 +1,6 @@
 public import SandboxModel
 
-/// A mark on an entry that a policy heeds: an extended attribute, or a file in a folder.
+/// A mark on an entry that a policy heeds: an extended attribute, or a file in a directory.
 public struct Marker: Sendable, Hashable {
   /// Its name, once in a file.
   public let id: String
@@ -10,7 +10,7 @@ public struct Marker: Sendable, Hashable {
   public let sign: Sign
   /// The kinds of containers in which it counts.
   public let kinds: Set<ContainerKind>
-  /// Whether a marked folder covers all below it.
+  /// Whether a marked directory covers all below it.
   public let isInherited: Bool
   /// What it sets, where it may (docs/policy.md, marks).
   public let settings: Settings
@@ -27,7 +27,7 @@ public struct Marker: Sendable, Hashable {
   public enum Sign: Sendable, Hashable {
     /// An extended attribute, with any value unless one is given.
     case attribute(name: String, value: String?)
-    /// A file of this name in a folder, which marks the folder; it must begin with the bytes, when
+    /// A file of this name in a directory, which marks the directory; it must begin with the bytes, when
     /// any are given.
     case file(name: String, beginsWith: String?)
   }
@@ -57,6 +57,6 @@ public struct Marker: Sendable, Hashable {
   /// again, or by itself.
   public var concernsPurge: Bool { settings.dataClass != nil || settings.purge != nil }
 
-  /// Whether the mark is a file, which may have been copied along with a folder by chance.
+  /// Whether the mark is a file, which may have been copied along with a directory by chance.
   var isFile: Bool { if case .file = sign { true } else { false } }
 }

@@ -30,7 +30,7 @@ public struct Rule: Sendable, Hashable {
 
 /// What must hold for a rule besides its pattern.
 public struct Conditions: Sendable, Hashable {
-  /// More bytes than this; never so for a folder.
+  /// More bytes than this; never so for a directory.
   public var largerThan: Int64?
   /// One of these types; any, when there are none.
   public var types: Set<EntryType> = []

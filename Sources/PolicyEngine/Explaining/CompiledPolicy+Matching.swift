@@ -6,7 +6,7 @@ extension CompiledPolicy {
     starts[ContainerKind.allCases.firstIndex(of: kind) ?? 0]
   }
 
-  /// The rules and marks that mean the entry of a query, or a folder above it, in order.
+  /// The rules and marks that mean the entry of a query, or a directory above it, in order.
   func matching(_ query: EntryQuery, depth: Int) -> [Int] {
     (matchingRules(query, depth: depth) + activeMarks(query, depth: depth)).sorted()
   }
@@ -20,7 +20,7 @@ extension CompiledPolicy {
     ) { query.siblings[$0]?.rawValue ?? 0 }
   }
 
-  /// The marks on an entry, and those that folders above it hand down.
+  /// The marks on an entry, and those that directories above it hand down.
   private func activeMarks(_ query: EntryQuery, depth: Int) -> [Int] {
     markers.indices.filter { !bearers(of: $0, query, depth: depth).isEmpty }
       .map { markerSteps[$0] }
@@ -35,7 +35,7 @@ extension CompiledPolicy {
     }.keys.sorted()
   }
 
-  /// Whether the rules, without any mark, make the folder at a depth of a query's path a cache.
+  /// Whether the rules, without any mark, make the directory at a depth of a query's path a cache.
   func isCache(_ query: EntryQuery, depth: Int) -> Bool {
     var verdicts = start(query.kind)
     for step in matchingRules(query, depth: depth) {

@@ -31,9 +31,9 @@ extension CompiledPolicy {
       allowsLoss: rule?.allowLoss != nil || lossyClasses.contains(dataClass))
   }
 
-  /// The folders that rules name by the components before their first wildcard, as components: a
+  /// The directories that rules name by the components before their first wildcard, as components: a
   /// purge leaves them in place.
-  public func namedFolders(_ kind: ContainerKind) -> Set<[[UInt8]]> {
+  public func namedDirectories(_ kind: ContainerKind) -> Set<[[UInt8]]> {
     Set(
       steps.compactMap(\.rule).filter { $0.kinds.contains(kind) }.map(\.pattern.fixedPrefix))
   }

@@ -15,10 +15,10 @@ extension Parts {
     Record.Key(name: "age", shape: .duration, about: "How long ago it last changed."),
     Record.Key(
       name: "marked", shape: .keyed(by: .names("path"), .oneOrMany(.identifier)),
-      about: "The marks on the entry or on folders above it."),
+      about: "The marks on the entry or on directories above it."),
     Record.Key(
       name: "holds", shape: .keyed(by: .names("path"), .oneOrMany(.text())),
-      about: "The names that folders on the way hold."),
+      about: "The names that directories on the way hold."),
     Record.Key(
       name: "os-version", shape: .version, about: "The operating system's version; the newest."),
     Record.Key(

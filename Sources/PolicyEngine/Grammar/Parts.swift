@@ -70,12 +70,13 @@ enum Parts {
       Record.Key(
         name: "value", shape: .text(mayBeEmpty: true),
         about: "The value that the attribute must have; any without it."),
-      Record.Key(name: "file", shape: .text(), about: "The file that marks the folder it lies in."),
+      Record.Key(
+        name: "file", shape: .text(), about: "The file that marks the directory it lies in."),
       Record.Key(
         name: "begins-with", shape: .text(), about: "The bytes that the file must begin with."),
       Record.Key(
         name: "inherit", shape: .choice(["directory"]),
-        about: "A marked folder covers all below it."),
+        about: "A marked directory covers all below it."),
       Record.Key(
         name: "then", shape: .record(effect), isRequired: true,
         about:

@@ -2,7 +2,7 @@ public import SandboxModel
 
 /// All policy files that there are: the program's, the machine's, the user's, the command line's.
 public struct PolicyLibrary: Sendable {
-  /// The files that could be read as policies, in the order of layers: by origin, those of a folder
+  /// The files that could be read as policies, in the order of layers: by origin, those of a directory
   /// by file name.
   public let documents: [PolicyDocument]
   /// What each file does wrong by itself.

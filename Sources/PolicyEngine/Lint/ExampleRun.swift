@@ -50,11 +50,11 @@ struct ExampleRun {
     var query = EntryQuery(
       example.kind, app: example.app, group: example.group, path: example.path,
       facts: example.facts)
-    for (folder, names) in example.marks {
-      query.marks[folder.count] = marks(names, policy, example)
+    for (directory, names) in example.marks {
+      query.marks[directory.count] = marks(names, policy, example)
     }
-    for (folder, names) in example.holdings {
-      query.siblings[folder.count] = names.reduce(into: SiblingSet()) { set, name in
+    for (directory, names) in example.holdings {
+      query.siblings[directory.count] = names.reduce(into: SiblingSet()) { set, name in
         let index = policy.siblingNames.firstIndex(of: Array(name.utf8))
         if let index { set.insert(SiblingSet(sibling: index)) }
       }

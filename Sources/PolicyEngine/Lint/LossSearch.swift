@@ -102,7 +102,7 @@ struct LossSearch {
 }
 
 extension CompiledPolicy {
-  /// The rules that mean a path, when every folder on the way holds the siblings.
+  /// The rules that mean a path, when every directory on the way holds the siblings.
   fileprivate func rules(
     matching path: [[UInt8]], _ kind: ContainerKind, _ scope: CompiledStep.Scope, siblings: UInt64
   ) -> [Int] {

@@ -24,7 +24,7 @@ public struct Pattern: Sendable, Hashable {
   /// Whether the pattern covers everything below what it names: its last component is `**`.
   public var coversDescendants: Bool { components.last?.isAnyDepth == true }
 
-  /// The components before the first wildcard: the folder that the rule names, which a purge leaves
+  /// The components before the first wildcard: the directory that the rule names, which a purge leaves
   /// in place.
   public var fixedPrefix: [[UInt8]] {
     var prefix: [[UInt8]] = []

@@ -14,7 +14,7 @@ struct WildcardRelation {
   /// How many steps a comparison may take before it gives up.
   private static let budget = 4_096
 
-  private struct Place: Hashable {
+  private struct Location: Hashable {
     let inner: Int
     let outer: [Int]
   }
@@ -24,19 +24,19 @@ struct WildcardRelation {
   /// The inner pattern is followed symbol by symbol, with all places in the outer one that every
   /// sequence so far is sure to have reached. So a yes is certain; a no is what comes of doubt too.
   func includes() -> Bool {
-    var seen: Set<Place> = []
-    var open = [Place(inner: 0, outer: closed([0]))]
+    var seen: Set<Location> = []
+    var open = [Location(inner: 0, outer: closed([0]))]
     while let place = open.popLast() {
       guard !place.outer.isEmpty, seen.count < Self.budget else { return false }
       guard seen.insert(place).inserted else { continue }
       if place.inner == inner {
         guard place.outer.contains(outer) else { return false }
       } else if isInnerStar(place.inner) {
-        open.append(Place(inner: place.inner + 1, outer: place.outer))
-        open.append(Place(inner: place.inner, outer: step(place.outer, coversAny)))
+        open.append(Location(inner: place.inner + 1, outer: place.outer))
+        open.append(Location(inner: place.inner, outer: step(place.outer, coversAny)))
       } else {
         let next = step(place.outer) { covers($0, place.inner) }
-        open.append(Place(inner: place.inner + 1, outer: next))
+        open.append(Location(inner: place.inner + 1, outer: next))
       }
     }
     return true

@@ -14,7 +14,7 @@ public enum UpdateDisposition: String, CaseIterable, Sendable, Hashable, Bitwise
 public enum RestoreDisposition: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// It comes back as it was stored.
   case restore
-  /// The folder comes back empty.
+  /// The directory comes back empty.
   case recreateEmpty = "recreate-empty"
   /// It does not come back.
   case skip

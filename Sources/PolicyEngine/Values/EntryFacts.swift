@@ -2,7 +2,7 @@
 public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
   /// A regular file.
   case file
-  /// A folder.
+  /// A directory.
   case directory
   /// A symbolic link.
   case symlink
@@ -35,7 +35,7 @@ public enum EntryType: String, CaseIterable, Sendable, Hashable, BitwiseCopyable
 public struct EntryFacts: Sendable, Hashable {
   /// What it is.
   public var type: EntryType
-  /// Its size in bytes; nothing is asked about a folder's.
+  /// Its size in bytes; nothing is asked about a directory's.
   public var size: Int64
   /// When its content last changed, in seconds since 1970; nothing where that is not known, and
   /// then neither `older-than` nor `newer-than` holds.

@@ -48,7 +48,7 @@ public struct PurgeTerms: Sendable, Hashable, BitwiseCopyable {
   public enum Unit: String, CaseIterable, Sendable, Hashable, BitwiseCopyable {
     /// Each file by itself; a database with its log.
     case file
-    /// The folder with all that it holds.
+    /// The directory with all that it holds.
     case directory
   }
 

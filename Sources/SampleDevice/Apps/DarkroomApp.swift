@@ -1,8 +1,8 @@
 internal import SandboxModel
 internal import SystemIO
 
-/// Darkroom: pictures, of which some have two names, folders and files with exclusion marks, a file
-/// with holes, and a folder that no platform promises to keep.
+/// Darkroom: pictures, of which some have two names, directories and files with exclusion marks, a file
+/// with holes, and a directory that no platform promises to keep.
 enum DarkroomApp {
   private static let id = "org.example.darkroom"
   private static let roll = "Documents/DCIM/100APPLE"
@@ -29,7 +29,7 @@ enum DarkroomApp {
     data.add(marked())
     data.add(caches())
     data.add([
-      .folder("Documents/Inbox"), .folder("SystemData"), .folder("tmp", permissions: 0o700),
+      .directory("Documents/Inbox"), .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .noise("Documents/.DS_Store", head: [0, 0, 0, 1] + Array("Bud1".utf8), bytes: 600, day: -30),
       .picture("Darkroom Exports/Print.png", width: 60, height: 45, day: -12),
       try .xmlPlist(
@@ -60,7 +60,7 @@ enum DarkroomApp {
     return ManifestEntry(path, .hardLink(file), day: -10, permissions: 0o644)
   }
 
-  /// A marked folder, which covers what is in it; a marked file of the user's own; a map with holes.
+  /// A marked directory, which covers what is in it; a marked file of the user's own; a map with holes.
   private static func marked() -> [ManifestEntry] {
     let map: [ManifestEntry.Piece] = [
       .init(offset: 0, bytes: Array("MAP1 sample of a map with holes\n".utf8)),
@@ -68,7 +68,7 @@ enum DarkroomApp {
       .init(offset: 786_432, bytes: Array("END\n".utf8)),
     ]
     return [
-      .folder("Library/Application Support/Models", marks: [.notBackedUp]),
+      .directory("Library/Application Support/Models", marks: [.notBackedUp]),
       .noise("Library/Application Support/Models/Faces.model", bytes: 60_000, day: -70),
       .prose("Library/Application Support/Models/Labels.txt", bytes: 1_500, day: -70),
       .noise("Documents/Originals/IMG_0001.DNG", bytes: 40_000, day: -90, marks: [.notBackedUp]),
@@ -78,7 +78,7 @@ enum DarkroomApp {
     ]
   }
 
-  /// A folder of thumbnails that says by its tag that it is a cache.
+  /// A directory of thumbnails that says by its tag that it is a cache.
   private static func caches() -> [ManifestEntry] {
     let files: [ManifestEntry] = (1...8).map { number in
       .picture(

@@ -63,7 +63,7 @@ enum NotebookApp {
     var container = try ContainerPlan(
       .extension, "9531985D-5D9D-49F8-9818-E811892F902B", of: ByteString(id + ".share"))
     container.add([
-      .folder("Documents"), .folder("SystemData"), .folder("tmp", permissions: 0o700),
+      .directory("Documents"), .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .prose("Library/Application Support/Pending/Clipping.txt", bytes: 800, day: -2),
       .prose("Library/Caches/Preview.txt", bytes: 600, day: -9),
       try .binaryPlist(
@@ -94,13 +94,13 @@ enum NotebookApp {
 
   private static func files() -> [ManifestEntry] {
     [
-      .folder("Documents/Empty folder"),
+      .directory("Documents/Empty directory"),
       .picture("Documents/Attachments/Sketch.png", width: 48, height: 36, day: -40),
       .noise(
         "Documents/Inbox/Itinerary.pdf", head: Array("%PDF-1.4\n".utf8), bytes: 6_000, day: -1,
         permissions: 0o444),
-      .folder("SystemData"),
-      .folder("tmp", permissions: 0o700),
+      .directory("SystemData"),
+      .directory("tmp", permissions: 0o700),
       .prose("tmp/Export 1.md", bytes: 2_000, day: -1, permissions: 0o600),
     ]
   }

@@ -18,8 +18,8 @@ enum PodcastApp {
     }
     data.add(episodes)
     data.add([
-      .folder("Library/Application Support/Downloads", marks: [.notBackedUp]),
-      .folder("SystemData"), .folder("tmp", permissions: 0o700),
+      .directory("Library/Application Support/Downloads", marks: [.notBackedUp]),
+      .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .prose("Documents/Show notes.md", bytes: 3_000, day: -22),
       .noise(
         "Library/Application Support/Account.token", bytes: 256, day: -22, permissions: 0o600,

@@ -2,7 +2,7 @@ internal import SandboxModel
 internal import SystemIO
 
 /// Reader: saved articles, large caches that grow from day to day, cookies and what a browser keeps,
-/// a database of several hundred rows, a cache tag in a folder that is no cache.
+/// a database of several hundred rows, a cache tag in a directory that is no cache.
 enum ReaderApp {
   private static let id = "org.example.reader"
   private static let caches = "Library/Caches/org.example.reader"
@@ -44,7 +44,7 @@ enum ReaderApp {
         day: -7 * number)
     }
     return articles + [
-      .folder("Documents/Inbox"),
+      .directory("Documents/Inbox"),
       .prose("Documents/Thesis/Chapter 1.md", bytes: 9_000, day: -18),
       .text("Documents/Thesis/CACHEDIR.TAG", SampleText.cacheTag, day: -18),
     ]
@@ -90,10 +90,10 @@ enum ReaderApp {
 
   private static func temporary() -> [ManifestEntry] {
     [
-      .folder("SystemData"), .folder("tmp", permissions: 0o700),
+      .directory("SystemData"), .directory("tmp", permissions: 0o700),
       .noise("tmp/CFNetworkDownload_a1B2c3.tmp", bytes: 12_000, day: -1, permissions: 0o600),
       .noise("tmp/CFNetworkDownload_d4E5f6.tmp", bytes: 7_000, day: -40, permissions: 0o600),
-      .folder("tmp/WebKit/MediaCache"),
+      .directory("tmp/WebKit/MediaCache"),
     ]
   }
 

@@ -11,7 +11,7 @@ enum SampleGroups {
     var group = try ContainerPlan(
       .group, "0FD630F1-F29D-4DA9-953F-48F1A09F76B5", of: ByteString(libraryID))
     group.add([
-      .folder("Documents"),
+      .directory("Documents"),
       .text("Shared/Tags.json", #"{"tags":["later","read","work"]}"# + "\n", day: -5),
       .picture("Library/Caches/Covers/1.png", width: 30, height: 40, day: -16),
       .picture("Library/Caches/Covers/2.png", width: 30, height: 40, day: -15),

@@ -2,7 +2,7 @@ public import SystemIO
 
 /// A database of the sample: where it is, and what a program that opens it must find.
 public struct SampleDatabase: Hashable, Sendable {
-  /// The path of its file below the device's folder.
+  /// The path of its file below the device's directory.
   public let path: ByteString
   /// The name of its table.
   public let table: String

@@ -14,10 +14,10 @@ enum SampleText {
     while wide wind window winter without wood word work write year yellow young
     """.split(separator: " ").map(String.init)
 
-  /// What marks a folder as a cache: the first line of its CACHEDIR.TAG is the specification's.
+  /// What marks a directory as a cache: the first line of its CACHEDIR.TAG is the specification's.
   static let cacheTag = """
     Signature: 8a477f597d28d172789f06886806bc55
-    # This folder holds what can be made again: https://bford.info/cachedir/
+    # This directory holds what can be made again: https://bford.info/cachedir/
 
     """
 

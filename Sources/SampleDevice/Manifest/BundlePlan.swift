@@ -18,28 +18,28 @@ struct BundlePlan {
   var day = -120
 
   /// The bundle's entries below `<folder>`, `Notebook.app` say.
-  func entries(in folder: String) throws(SampleError) -> [ManifestEntry] {
+  func entries(in directory: String) throws(SampleError) -> [ManifestEntry] {
     [
-      try .binaryPlist(ByteString("\(folder)/Info.plist"), infoPlist, day: day),
-      .text(ByteString("\(folder)/PkgInfo"), "\(packageType)????", day: day),
+      try .binaryPlist(ByteString("\(directory)/Info.plist"), infoPlist, day: day),
+      .text(ByteString("\(directory)/PkgInfo"), "\(packageType)????", day: day),
       try .xmlPlist(
-        ByteString("\(folder)/archived-expanded-entitlements.xcent"), entitlements, day: day),
+        ByteString("\(directory)/archived-expanded-entitlements.xcent"), entitlements, day: day),
       try .xmlPlist(
-        ByteString("\(folder)/_CodeSignature/CodeResources"), .members(["files": .members([:])]),
+        ByteString("\(directory)/_CodeSignature/CodeResources"), .members(["files": .members([:])]),
         day: day),
       .noise(
-        ByteString("\(folder)/\(name)"), head: Self.programHead, bytes: 24_000, day: day,
+        ByteString("\(directory)/\(name)"), head: Self.programHead, bytes: 24_000, day: day,
         permissions: 0o755),
     ]
   }
 
   /// What an app's bundle has beside what an extension's has.
   func appEntries() throws(SampleError) -> [ManifestEntry] {
-    let folder = "\(name).app"
-    return try entries(in: folder) + [
-      .picture(ByteString("\(folder)/AppIcon60x60@2x.png"), width: 40, height: 40, day: day),
+    let directory = "\(name).app"
+    return try entries(in: directory) + [
+      .picture(ByteString("\(directory)/AppIcon60x60@2x.png"), width: 40, height: 40, day: day),
       try .binaryPlist(
-        ByteString("\(folder)/en.lproj/InfoPlist.strings"),
+        ByteString("\(directory)/en.lproj/InfoPlist.strings"),
         .members(["CFBundleDisplayName": .string(ByteString(name))]), day: day),
       try .binaryPlist("iTunesMetadata.plist", purchase, day: day),
     ]

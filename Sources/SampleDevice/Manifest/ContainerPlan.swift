@@ -3,8 +3,8 @@ internal import SystemIO
 
 /// A container of the sample: its place, its metadata, what it holds, and what it no longer holds.
 struct ContainerPlan {
-  /// The path below the device's folder.
-  let folder: ByteString
+  /// The path below the device's directory.
+  let directory: ByteString
   /// Paths are relative to the container.
   private(set) var entries: [ManifestEntry] = []
   /// What other days have and this day lacks; a time where it was removed, nil where it is to come.
@@ -12,7 +12,7 @@ struct ContainerPlan {
   private(set) var databases: [SampleDatabase] = []
 
   /// Makes a container with its metadata. `recordedUUID` is the UUID in the metadata where it is not
-  /// the folder's name, as on devices that were restored.
+  /// the directory's name, as on devices that were restored.
   init(
     _ kind: ContainerKind, _ uuid: String, of identifier: ByteString, recordedUUID: String? = nil
   ) throws(SampleError) {
@@ -23,7 +23,7 @@ struct ContainerPlan {
       case .group: ("Shared/AppGroup", 7)
       default: ("Data/Application", 2)
       }
-    folder = ByteString("data/Containers/\(place)/\(uuid)")
+    directory = ByteString("data/Containers/\(place)/\(uuid)")
     let metadata = PropertyList.members([
       "MCMMetadataActiveDPClass": .integer(0),
       "MCMMetadataContentClass": .integer(contentClass),
@@ -38,10 +38,10 @@ struct ContainerPlan {
     add([try .binaryPlist(name, metadata, day: -200)])
   }
 
-  /// The path of the container as the device itself names it, whatever folder the sample lies in:
+  /// The path of the container as the device itself names it, whatever directory the sample lies in:
   /// what an absolute link into it holds.
   var devicePath: ByteString {
-    ByteString("/private/var/mobile/" + folder.description.dropFirst("data/".count))
+    ByteString("/private/var/mobile/" + directory.description.dropFirst("data/".count))
   }
 
   mutating func add(_ more: [ManifestEntry]) { entries += more }
@@ -57,7 +57,7 @@ struct ContainerPlan {
     }
     databases.append(
       SampleDatabase(
-        path: folder.appending(plan.path), table: plan.table, rowsInFile: plan.rows.count,
+        path: directory.appending(plan.path), table: plan.table, rowsInFile: plan.rows.count,
         rowsWithLog: (plan.commits.last ?? plan.rows).count))
   }
 

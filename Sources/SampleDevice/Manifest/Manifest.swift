@@ -4,12 +4,12 @@ internal import SystemIO
 /// The whole sample on one of its days, as a value: what makes it, changes it and tests it is given
 /// this list. The same day gives the same list on every machine.
 struct Manifest {
-  /// Sorted by the bytes of their paths, so that a folder comes before what it holds.
+  /// Sorted by the bytes of their paths, so that a directory comes before what it holds.
   let entries: [ManifestEntry]
   /// Paths that another day has and this day lacks.
   let absent: [ByteString]
   let databases: [SampleDatabase]
-  /// The time of the device's folder itself.
+  /// The time of the device's directory itself.
   let rootModified: Timestamp
 
   /// The file by which a sample is known.
@@ -24,35 +24,35 @@ struct Manifest {
       entries[entry.path] = entry
       if entry.content != .folder { note(entry.modified, in: entry.parent) }
     }
-    func note(_ time: Timestamp, in folder: ByteString) {
-      newest[folder] = max(newest[folder] ?? time, time)
+    func note(_ time: Timestamp, in directory: ByteString) {
+      newest[directory] = max(newest[directory] ?? time, time)
     }
     let device = try Self.device()
     add(device)
     rootModified = device.modified
     for container in containers {
-      for entry in container.entries { add(entry.placed(in: container.folder)) }
+      for entry in container.entries { add(entry.placed(in: container.directory)) }
       for (path, removed) in container.absent {
-        if let removed { note(removed, in: container.folder.appending(path).parent) }
+        if let removed { note(removed, in: container.directory.appending(path).parent) }
       }
     }
-    for path in entries.keys { Self.addFolders(above: path, to: &entries) }
+    for path in entries.keys { Self.addDirectories(above: path, to: &entries) }
     for (path, time) in newest { entries[path]?.modified = time }
     self.entries = entries.values.sorted { $0.path < $1.path }
     absent = containers.flatMap { container in
-      container.absent.map { container.folder.appending($0.path) }
+      container.absent.map { container.directory.appending($0.path) }
     }
     databases = containers.flatMap(\.databases)
   }
 
-  /// Adds the folders on the way to a path that no container names itself.
-  private static func addFolders(
+  /// Adds the directories on the way to a path that no container names itself.
+  private static func addDirectories(
     above path: ByteString, to entries: inout [ByteString: ManifestEntry]
   ) {
-    var folder = path.parent
-    while !folder.isEmpty, entries[folder] == nil {
-      entries[folder] = .folder(folder)
-      folder = folder.parent
+    var directory = path.parent
+    while !directory.isEmpty, entries[directory] == nil {
+      entries[directory] = .directory(directory)
+      directory = directory.parent
     }
   }
 
@@ -85,10 +85,10 @@ struct Manifest {
 }
 
 extension Manifest {
-  /// Whether a folder's device file is the sample's.
-  func isDeviceFile(in folder: borrowing Folder) throws(SystemError) -> Bool {
+  /// Whether a directory's device file is the sample's.
+  func isDeviceFile(in directory: borrowing Directory) throws(SystemError) -> Bool {
     do {
-      let bytes = try folder.file(Self.deviceFile).readAll(limit: 64 * 1024)
+      let bytes = try directory.file(Self.deviceFile).readAll(limit: 64 * 1024)
       guard let bytes else { return false }
       return entries.contains { $0.path == Self.deviceFile && $0.content == .file(bytes) }
     } catch {

@@ -62,7 +62,7 @@ struct ManifestEntry: Equatable, Sendable {
     modified = .sample(day: day, of: path)
   }
 
-  /// The path of the folder that holds the entry; empty for one directly in the device's folder.
+  /// The path of the directory that holds the entry; empty for one directly in the device's directory.
   var parent: ByteString { path.parent }
 
   /// The last component of the path.
@@ -79,8 +79,8 @@ struct ManifestEntry: Equatable, Sendable {
 }
 
 extension ManifestEntry {
-  /// A folder; its time is that of what it holds, where that is newer.
-  static func folder(
+  /// A directory; its time is that of what it holds, where that is newer.
+  static func directory(
     _ path: ByteString, permissions: UInt16 = 0o755, marks: [Mark] = []
   ) -> ManifestEntry {
     ManifestEntry(path, .folder, day: -200, permissions: permissions, marks: marks)

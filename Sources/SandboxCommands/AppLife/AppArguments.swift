@@ -19,7 +19,7 @@ struct AppArgument: ParsableArguments {
 struct PackageArgument: ParsableArguments {
   @Argument(
     help: ArgumentHelp(
-      "The app: its folder or an .ipa file; on flatpak and snap its name.", valueName: "package"),
+      "The app: its directory or an .ipa file; on flatpak and snap its name.", valueName: "package"),
     completion: .file())
   var package: ByteString
 }

@@ -52,7 +52,7 @@ struct AppChangeRun {
   /// The repository for the snapshot, where there is to be one and there is one.
   let repository: (repository: Repository, storage: LocalStorage)?
   /// What was interrupted on the device and could not be made good before.
-  private let hindered: [HinderedRecovery]
+  private let blocked: [BlockedRecovery]
 
   /// Finds the device, makes good what was interrupted there, unless nothing is to be changed, and opens
   /// the repository.
@@ -62,11 +62,11 @@ struct AppChangeRun {
     policy = try command.policy.compile(for: found, command.output, console)
     if command.change.dryRun {
       console.warn(ofInterruptedOn: found)
-      hindered = []
+      blocked = []
     } else {
       let report = try console.recover(
         Recovery(found, policy: policy, isForced: command.change.force))
-      hindered = report.hindered
+      blocked = report.blocked
       if !report.done.isEmpty { found = try command.find() }
     }
     device = found.stating(groupsOf: policy)
@@ -78,7 +78,7 @@ struct AppChangeRun {
   static func open(
     _ options: RepositoryOptions
   ) throws -> (repository: Repository, storage: LocalStorage)? {
-    let place: RepositoryPlace
+    let place: RepositoryLocation
     do { place = try options.place() } catch is UsageError { return nil }
     do {
       return try place.open()
@@ -93,7 +93,7 @@ struct AppChangeRun {
   /// - Throws: `LifecycleError` where something on the app was interrupted and is not made good: nothing
   ///   can be planned then.
   func scan(for app: BundleIdentifier) throws -> DeviceScan {
-    if let error = hindered.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
+    if let error = blocked.lazy.compactMap({ $0.refusal(of: app) }).first { throw error }
     return DeviceScan.run(
       device, policy: policy,
       options: ScanOptions(
@@ -127,11 +127,11 @@ struct AppChangeRun {
       try command.output.json ? console.result(plan.json(refusals)) : text.tell(refusals)
       return refusals.isEmpty ? .done : .failed
     }
-    try console.pass(hindered) { $0.refusal(of: plan) }
+    try console.pass(blocked) { $0.refusal(of: plan) }
     let counters = ProgressCounters()
     let report = try command.progress.run(counters, command.output) { isStopping in
       let saving = BackupRequest(
-        program: Version.text, cache: Host.cacheFolder, isStopping: isStopping)
+        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
       return try body(
         AppChangeOperation(
           plan, saving: saving, to: repository?.repository, from: reader, counters: counters,

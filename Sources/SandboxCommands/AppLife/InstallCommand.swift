@@ -10,7 +10,7 @@ struct InstallCommand: AppChangeCommand {
       abstract: "Install an app, with the data that waits for it",
       usage: "sandboxctl install <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's folder (New.app) or an .ipa file. Its bundle gets a container, and \
+        The package is an app's directory (New.app) or an .ipa file. Its bundle gets a container, and \
         the containers are made that its platform makes. Data that was restored before the app and \
         waits in the safe harbor becomes the app's own; data that stayed when the app was offloaded \
         stays where it is. On macOS the app's container-migration.plist is followed where its \

@@ -46,7 +46,7 @@ extension PurgeJudgement {
   }
 }
 
-extension PurgeObstacle {
+extension PurgeConflict {
   /// Why something is no candidate.
   var words: String {
     switch self {
@@ -56,8 +56,8 @@ extension PurgeObstacle {
     case .holds(let path): "it goes together with '\(path)', which may not go"
     case .mount: "another file system begins there, or holds it"
     case .own: "it is this program's own, or a repository"
-    case .folder: "a folder goes only when a purge has emptied it"
-    case .mark: "it is the mark by which its folder is known, and goes with it"
+    case .folder: "a directory goes only when a purge has emptied it"
+    case .mark: "it is the mark by which its directory is known, and goes with it"
     case .linked: "it would be emptied, and it has other names"
     case .special: "it takes no space"
     case .missing: "it is not there"

@@ -16,7 +16,7 @@ struct PurgeWatch {
   private let console: Console
   /// Seconds between two looks.
   private let interval: Double
-  private var places: [ByteString: Place] = [:]
+  private var places: [ByteString: Location] = [:]
   private var isFirst = true
 
   /// Seconds between two looks, unless the user says it, and the least that may be said.
@@ -25,7 +25,7 @@ struct PurgeWatch {
   private static let longestPause = 3600.0
 
   /// What is known of a device from earlier looks.
-  private struct Place {
+  private struct Location {
     /// What was last told to be amiss.
     var trouble: String?
     /// Until when there is no purge, by the monotonic clock.
@@ -84,13 +84,13 @@ struct PurgeWatch {
   ) throws {
     do {
       try body(&self)
-      places[place, default: Place()].trouble = nil
+      places[place, default: Location()].trouble = nil
     } catch {
       if StopSignals.isStopping() { return }
       if isFirst, error is UsageError || error is PolicyError { throw error }
       let failure = Failure(error)
       if places[place]?.trouble != failure.message { console.warning(failure.message) }
-      places[place, default: Place()].trouble = failure.message
+      places[place, default: Location()].trouble = failure.message
     }
   }
 
@@ -100,7 +100,7 @@ struct PurgeWatch {
       for: device.layout, version: device.osVersion?.utf8)
     let goal = try command.goal.goal
     guard try goal.isUnmet(on: device, policy) else {
-      places[choice.root, default: Place()].pause = 0
+      places[choice.root, default: Location()].pause = 0
       return
     }
     if Host.monotonicSeconds() < places[choice.root]?.rest ?? 0 { return }
@@ -115,8 +115,8 @@ struct PurgeWatch {
     let before = places[root]?.pause ?? 0
     let isIdle = report.freed == 0
     let pause = isIdle ? min(max(before * 2, interval), Self.longestPause) : 0
-    places[root, default: Place()].pause = pause
-    places[root, default: Place()].rest = Host.monotonicSeconds() + pause
+    places[root, default: Location()].pause = pause
+    places[root, default: Location()].rest = Host.monotonicSeconds() + pause
     if isIdle, before > 0 { return }
     let time = Host.now()
     try console.result(

@@ -43,7 +43,7 @@ struct RecoverCommand: SandboxCommand {
 
   func run(_ console: Console) throws -> ExitStatus {
     var isWhole = true
-    var hindered: [HinderedRecovery] = []
+    var blocked: [BlockedRecovery] = []
     for choice in try device.choices() {
       let found = try choice.find()
       let compiled = try policy.compile(for: found.layout)
@@ -51,12 +51,12 @@ struct RecoverCommand: SandboxCommand {
         found.stating(groupsOf: compiled), policy: compiled, isForced: force
       ).run()
       isWhole = isWhole && report.done.allSatisfy(\.failed.isEmpty)
-      hindered += report.hindered
+      blocked += report.blocked
       try tell(report, of: found, console)
     }
     // A failure comes last: the others before it.
-    for left in hindered.dropFirst() { console.warning(left.error.description) }
-    if let first = hindered.first { throw first.error }
+    for left in blocked.dropFirst() { console.warning(left.error.description) }
+    if let first = blocked.first { throw first.error }
     return isWhole ? .done : .doneInPart
   }
 
@@ -67,14 +67,14 @@ struct RecoverCommand: SandboxCommand {
           JSON.path(device.root, named: "root")
             + [
               JSON.Member(
-                "operations", .array(report.done.map(\.json) + report.hindered.map(\.json)))
+                "operations", .array(report.done.map(\.json) + report.blocked.map(\.json)))
             ]))
     }
     for operation in report.done { try operation.tell { try console.result($0) } }
     for remark in report.done.flatMap(\.failed) {
       console.warning("not restored: \(remark.path): \(remark.remark)")
     }
-    if report.done.isEmpty, report.hindered.isEmpty, !output.quiet {
+    if report.done.isEmpty, report.blocked.isEmpty, !output.quiet {
       try console.result("nothing was interrupted on \(Paths.text(device.root))")
     }
   }
@@ -99,7 +99,7 @@ extension InterruptedOperation {
   }
 }
 
-extension HinderedRecovery {
+extension BlockedRecovery {
   fileprivate var json: JSON { operation.json("left", reason: error.description) }
 }
 
@@ -161,9 +161,9 @@ extension Console {
 
   /// Refuses what cannot be done before what is hindered was made good; else says that it waits.
   func pass(
-    _ hindered: [HinderedRecovery], unless refusal: (HinderedRecovery) -> LifecycleError?
+    _ blocked: [BlockedRecovery], unless refusal: (BlockedRecovery) -> LifecycleError?
   ) throws {
-    if let error = hindered.lazy.compactMap(refusal).first { throw error }
-    for left in hindered { note("left for later: \(left.error.description)") }
+    if let error = blocked.lazy.compactMap(refusal).first { throw error }
+    for left in blocked { note("left for later: \(left.error.description)") }
   }
 }

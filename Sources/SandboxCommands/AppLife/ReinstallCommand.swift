@@ -9,7 +9,7 @@ struct ReinstallCommand: AppChangeCommand {
       abstract: "Put an app back on the data that an offload left",
       usage: "sandboxctl reinstall <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's folder (New.app) or an .ipa file; its identifier says whose data it \
+        The package is an app's directory (New.app) or an .ipa file; its identifier says whose data it \
         is put on. The data stays where it is, untouched. Refused where the app is installed, or \
         nothing of it is there.
 

@@ -64,7 +64,7 @@ struct TrashEmptyCommand: SandboxCommand {
       let measured = items.filter(isMeant).map { item in
         var item = item
         if !isStopping() { trash.measure(&item) }
-        counters.expect(files: item.totals.entries - item.totals.folders, bytes: 0)
+        counters.expect(files: item.totals.entries - item.totals.directories, bytes: 0)
         return item
       }
       for item in measured where !outcome.isInterrupted {

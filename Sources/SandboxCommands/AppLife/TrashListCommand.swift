@@ -35,7 +35,7 @@ struct TrashListCommand: SandboxCommand {
         try output.json
           ? console.result(item.json(of: found.root)) : console.result(item.text)
         if output.json { continue }
-        for folder in item.folders { try console.result("  \(Paths.text(folder))") }
+        for directory in item.directories { try console.result("  \(Paths.text(directory))") }
       }
     }
     if isEmpty, !output.json, !output.quiet { try console.result("the trash is empty") }
@@ -51,7 +51,7 @@ extension Trash.Item {
         JSON.Member("time", .string(time.rfc3339)),
         JSON.Member("subjects", .array(subjects.map { .object(JSON.path($0)) })),
         JSON.Member("holds", totals.json),
-        JSON.Member("places", .array(folders.map { .object(JSON.path($0)) })),
+        JSON.Member("places", .array(directories.map { .object(JSON.path($0)) })),
       ])
   }
 

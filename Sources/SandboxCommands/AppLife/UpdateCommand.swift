@@ -12,7 +12,7 @@ struct UpdateCommand: AppChangeCommand {
       abstract: "Put another version of an app in its place, with its data",
       usage: "sandboxctl update <package> --root <dir> [<options>]",
       discussion: """
-        The package is an app's folder (New.app) or an .ipa file. The new version gets a new \
+        The package is an app's directory (New.app) or an .ipa file. The new version gets a new \
         container where the platform does so, and the data moves along as the policy's table of \
         containers says: by renames, so that no byte is copied. What the platform does not promise \
         to carry over stays here, too, and is named; with --strict it goes to the trash, as if the \
@@ -36,7 +36,7 @@ struct UpdateCommand: AppChangeCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The new version: an app's folder or an .ipa file; on flatpak and snap the app's name.",
+      "The new version: an app's directory or an .ipa file; on flatpak and snap the app's name.",
       valueName: "package"), completion: .file())
   var package: ByteString
 

@@ -32,8 +32,8 @@ struct Configuration {
     }
   }
 
-  /// Where the file lies; nil where the environment names no folder.
-  static var path: ByteString? { Host.configurationFolder?.appending("sandboxctl/config.yaml") }
+  /// Where the file lies; nil where the environment names no directory.
+  static var path: ByteString? { Host.configurationDirectory?.appending("sandboxctl/config.yaml") }
 
   /// Bytes that a file may have.
   static let maximumSize = 1 << 20

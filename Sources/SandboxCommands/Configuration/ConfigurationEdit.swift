@@ -45,7 +45,7 @@ struct ConfigurationEdit {
   private let path: ByteString
   private let program: KnownCommand
 
-  /// An edit of the user's file; nil where the environment names no folder for it.
+  /// An edit of the user's file; nil where the environment names no directory for it.
   init?(program: KnownCommand) {
     guard let path = Configuration.path else { return nil }
     // A link, as those who keep their settings elsewhere make it, stays one.
@@ -109,9 +109,9 @@ struct ConfigurationEdit {
   private func write(_ bytes: [UInt8], permissions: UInt16?) throws {
     guard let name = path.lastComponent else { return }
     let above = path.components.dropLast().reduce(ByteString("/")) { $0.appending($1) }
-    let folder = try Folder.make(path: above, permissions: 0o700)
-    let mode = try permissions ?? folder.status(name).permissions
-    try AtomicFile.write(bytes, as: name, in: folder, permissions: mode)
+    let directory = try Directory.make(path: above, permissions: 0o700)
+    let mode = try permissions ?? directory.status(name).permissions
+    try AtomicFile.write(bytes, as: name, in: directory, permissions: mode)
   }
 
   private static let head = """

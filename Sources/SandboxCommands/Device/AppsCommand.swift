@@ -27,7 +27,7 @@ struct AppsCommand: SandboxCommand {
 
   @OptionGroup var policy: PolicyChoice
 
-  @Flag(help: "Tell what is odd about the device: links followed, folders that cannot be read.")
+  @Flag(help: "Tell what is odd about the device: links followed, directories that cannot be read.")
   var findings = false
 
   @OptionGroup var list: ListOptions

@@ -84,7 +84,11 @@ struct ClassifiedEntries {
       for (index, entry) in container.entries.enumerated() where entry.status.kind == .file {
         if let within, !container.logicalPath(index).isWithin(within) { continue }
         var sum = sums[entry.verdicts[view].dataClass] ?? (EntryTotals(), EntryTotals())
-        if entry.fate == .leftOut { sum.left.add(entry.status) } else { sum.kept.add(entry.status) }
+        if entry.fate == .excluded {
+          sum.left.add(entry.status)
+        } else {
+          sum.kept.add(entry.status)
+        }
         sums[entry.verdicts[view].dataClass] = sum
       }
     }
@@ -116,7 +120,7 @@ extension ScannedEntry.Fate {
     switch self {
     case .kept: "kept"
     case .bare: "bare"
-    case .leftOut: "left-out"
+    case .excluded: "left-out"
     }
   }
 }

@@ -17,9 +17,9 @@ struct ClassifyCommand: SandboxCommand {
         restore do with it. PATH is a logical path, a real path, or <app>/<path in its data>; without \
         it the whole device is classified, and text output lists its twenty largest files unless \
         --all is given. With --stdin0 logical paths are read from standard input, \
-        each ended by a NUL and a folder's by a slash before it: no file is looked at.
+        each ended by a NUL and a directory's by a slash before it: no file is looked at.
 
-        The second column says what a backup does: kept, bare (a folder that is there only for what \
+        The second column says what a backup does: kept, bare (a directory that is there only for what \
         is kept below it), or left-out. A container's root is no data of its own: its class is '-', \
         null in JSON, where no rule names it.
 

@@ -47,7 +47,7 @@ struct ExplanationText {
 
   private var start: String {
     switch explanation.query.kind {
-    case .folder: "start: a folder"
+    case .folder: "start: a directory"
     case .extension: "start: an extension container"
     case let kind: "start: a \(kind.rawValue) container"
     }

@@ -30,7 +30,7 @@ struct PathClassification {
   private func classify(
     _ given: ByteString, _ classifier: inout Classifier, _ console: Console
   ) throws {
-    let isFolder = given.bytes.last == UInt8(ascii: "/")
+    let isDirectory = given.bytes.last == UInt8(ascii: "/")
     let path = ByteString(
       given.components.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
     guard let (container, inner) = try LogicalPath(path).place else {
@@ -39,22 +39,22 @@ struct PathClassification {
         hint: "write it as 'apps/com.example.app/data/Documents/x'")
     }
     let state = container.state(&classifier)
-    let facts = EntryFacts(isFolder ? .directory : .file)
+    let facts = EntryFacts(isDirectory ? .directory : .file)
     let end = inner.withSpan { classifier.descend(state, path: $0) }
     let verdict = classifier.verdicts(end, facts)[command.verdict.view]
     let mode = verdict.backup.mode(for: try command.verdict.destination)
-    let stored: ScannedEntry.Fate = mode == .never ? .leftOut : .kept
+    let stored: ScannedEntry.Fate = mode == .never ? .excluded : .kept
     if command.output.json {
       let members =
         JSON.path(path) + [
-          JSON.Member("type", .string(isFolder ? "directory" : "file")),
+          JSON.Member("type", .string(isDirectory ? "directory" : "file")),
           JSON.Member("stored", .string(stored.word)),
         ] + verdict.members(isRoot: inner.isEmpty)
       try console.result(JSON.object(members))
     } else {
       try console.result(
         ClassifiedEntries.line(
-          verdict, stored: stored.word, path, isFolder ? .directory : .file,
+          verdict, stored: stored.word, path, isDirectory ? .directory : .file,
           isRoot: inner.isEmpty))
     }
   }

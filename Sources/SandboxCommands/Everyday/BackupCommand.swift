@@ -11,12 +11,12 @@ struct BackupCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "backup",
-      abstract: "Back up a device's apps, or any folder",
+      abstract: "Back up a device's apps, or any directory",
       usage: "sandboxctl backup [--root <dir>] [--repo <repo>] [<options>]",
       discussion: """
         Finds the device's apps, decides by policy what is kept, and stores it as a snapshot. What \
         did not change since the last backup is not read again, and what the repository has already \
-        is not stored again. With --layout folder any folder is kept whole. \
+        is not stored again. With --layout folder any directory is kept whole. \
         With --app only some apps are backed up, and 'latest' names their snapshot only where it is \
         asked for by the app.
 
@@ -54,7 +54,7 @@ struct BackupCommand: SandboxCommand {
       "Leave out files of more bytes, as 200M or 4GiB.", valueName: "size"))
   var excludeLargerThan: ByteSize?
 
-  @Flag(help: "Enter what is mounted in the folders, too; else it is left out with a warning.")
+  @Flag(help: "Enter what is mounted in the directories, too; else it is left out with a warning.")
   var crossMounts = false
 
   @Option(
@@ -193,7 +193,7 @@ struct BackupCommand: SandboxCommand {
 
   private func showPlans(_ choices: [DeviceChoice], _ console: Console) throws -> ExitStatus {
     var status = ExitStatus.done
-    let own = DeviceBackup.ownFolders(storage: (try? repository.place())?.identity)
+    let own = DeviceBackup.ownDirectories(storage: (try? repository.place())?.identity)
     let devices = try holders(choices.map { choice in (choice, Result { try choice.find() }) })
     for (number, device) in devices.enumerated() {
       let found = try device.device.get()
@@ -248,8 +248,8 @@ struct BackupCommand: SandboxCommand {
 
   func plan(
     _ device: Device, _ policy: CompiledPolicy, excluding: Set<FileIdentity>,
-    knowing marks: MarkMemory?, _ isStopping: @escaping @Sendable () -> Bool
-  ) throws -> (plan: BackupPlan, marks: MarkMemory?) {
+    knowing marks: ExclusionMarkCache?, _ isStopping: @escaping @Sendable () -> Bool
+  ) throws -> (plan: BackupPlan, marks: ExclusionMarkCache?) {
     var options = ScanOptions(
       destination: Destination(isUnencrypted: true), excluded: excluding, isStopping: isStopping)
     options.crossesMounts = crossMounts

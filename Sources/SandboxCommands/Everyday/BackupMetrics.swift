@@ -19,10 +19,10 @@ struct BackupMetrics {
     guard let name = file.lastComponent else { return }
     do {
       let above = ByteString(file.bytes.dropLast(name.count))
-      let folder = try Folder.open(path: above.isEmpty ? "." : above)
-      let old = try Self.old(name, in: folder)
+      let directory = try Directory.open(path: above.isEmpty ? "." : above)
+      let old = try Self.old(name, in: directory)
       let text = text(results, status, now: Host.now(), old: old)
-      try AtomicFile.write(Array(text.utf8), as: name, in: folder, permissions: 0o644)
+      try AtomicFile.write(Array(text.utf8), as: name, in: directory, permissions: 0o644)
     } catch let error as SystemError {
       console.warning("the metrics are not written: \(error)")
     } catch {
@@ -31,12 +31,12 @@ struct BackupMetrics {
   }
 
   /// The file of the last run, empty where there is none. What is no such file is not overwritten.
-  private static func old(_ name: ByteString, in folder: borrowing Folder) throws -> String {
-    guard let status = try folder.statusIfPresent(name) else { return "" }
-    let bytes = status.kind == .file ? try folder.file(name).readAll(limit: 1 << 20) : nil
+  private static func old(_ name: ByteString, in directory: borrowing Directory) throws -> String {
+    guard let status = try directory.statusIfPresent(name) else { return "" }
+    let bytes = status.kind == .file ? try directory.file(name).readAll(limit: 1 << 20) : nil
     let text = bytes.map { String(decoding: $0, as: UTF8.self) }
     guard let text, text.isEmpty || text.hasPrefix("# HELP \(prefix)") else {
-      throw LifecycleError(.failed, "'\(folder.path.appending(name))' holds something else")
+      throw LifecycleError(.failed, "'\(directory.path.appending(name))' holds something else")
     }
     return text
   }

@@ -18,7 +18,7 @@ struct BackupText {
     self.report = report
     places = RealPaths(plan.device)
     owners = ListExcerpt(plan.summaries, all: listsAll) { owner in
-      owner.leftOut.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
+      owner.excluded.reduce(into: owner.kept.bytes) { $0.addClamping($1.totals.bytes) }
     }
   }
 
@@ -61,7 +61,7 @@ struct BackupText {
     }
     for finding in plan.device.findings {
       switch finding.code {
-      case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .leftOut, .anotherLayout:
+      case .linkFollowed, .mountEntered, .danglingLink, .claimedTwice, .excluded, .anotherLayout:
         console.note("\(finding.path): \(finding.reason)")
       default: break
       }
@@ -139,7 +139,7 @@ extension BackupPlan {
   /// others.
   func reasonText(_ owner: OwnerSummary) -> String {
     var parts: [String] = []
-    let left = owner.leftOut.filter { $0.totals.bytes > 0 }
+    let left = owner.excluded.filter { $0.totals.bytes > 0 }
     if let largest = left.first {
       let place = place(of: largest.dataClass, in: owner.path).map { " (\($0))" } ?? ""
       parts.append("\(Sizes.text(largest.totals.bytes)) \(largest.dataClass.rawValue)\(place)")
@@ -150,15 +150,15 @@ extension BackupPlan {
     return parts.joined(separator: ", ")
   }
 
-  /// The end of the path of the largest folder that is left out in a class, where the class alone
+  /// The end of the path of the largest directory that is left out in a class, where the class alone
   /// does not tell where it lies.
   private func place(of dataClass: DataClass, in owner: ByteString) -> String? {
     if dataClass == .cache || dataClass == .temporary { return nil }
-    let folders = leftOut.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
-    for folder in folders {
-      guard let scan = scans.first(where: { folder.path.isWithin($0.container.logicalPrefix) })
+    let directories = excluded.filter { $0.path.isWithin(owner) }.sorted { $0.bytes > $1.bytes }
+    for directory in directories {
+      guard let scan = scans.first(where: { directory.path.isWithin($0.container.logicalPrefix) })
       else { continue }
-      let path = folder.path.components.dropFirst(scan.container.logicalPrefix.components.count)
+      let path = directory.path.components.dropFirst(scan.container.logicalPrefix.components.count)
       guard let index = scan.index(of: ByteString(components: path)), index > 0,
         scan.entries[index].verdicts.keep.dataClass == dataClass
       else { continue }

@@ -8,7 +8,7 @@ internal import SystemIO
 struct DeviceBackup {
   let command: BackupCommand
   let repository: Repository
-  /// The repository's folder, which is never part of a backup.
+  /// The repository's directory, which is never part of a backup.
   let storage: FileIdentity
   let jobs: Int?
 
@@ -19,9 +19,9 @@ struct DeviceBackup {
     let done: (plan: BackupPlan, report: BackupReport)?
     let status: ExitStatus
 
-    /// Whether the device lies on the disk of a folder, as far as the system tells disks apart.
-    func isOnDisk(_ folder: FileIdentity) -> Bool {
-      (try? Folder.open(path: root).status().identity.device) == folder.device
+    /// Whether the device lies on the disk of a directory, as far as the system tells disks apart.
+    func isOnDisk(_ directory: FileIdentity) -> Bool {
+      (try? Directory.open(path: root).status().identity.device) == directory.device
     }
   }
 
@@ -31,17 +31,17 @@ struct DeviceBackup {
   ) throws -> Result {
     // While the device is looked at, the copies of the index are held against their ids.
     let index = repository.hostIndexCache
-    index?.doubtNotesAhead()
+    index?.prefetchVerification()
     let policy = try command.compile(for: found, console)
     let counters = ProgressCounters()
     let (plan, report) = try command.progress.run(counters, command.output) { isStopping in
       let lock = try SourceLock.take(
-        for: found, in: repository, cache: Host.cacheFolder,
+        for: found, in: repository, cache: Host.cacheDirectory,
         waiting: command.lockWait?.seconds ?? 0, isStopping: isStopping)
       let device = lock?.hasWaited == true ? try again() : found
-      let own = Self.ownFolders(storage: storage)
+      let own = Self.ownDirectories(storage: storage)
       let marks = SourceMarks(
-        of: device, in: repository, cache: Host.cacheFolder, program: Version.text, under: lock)
+        of: device, in: repository, cache: Host.cacheDirectory, program: Version.text, under: lock)
       let (plan, found) = try command.plan(
         device, policy, excluding: own, knowing: marks?.memory, isStopping)
       let selection = try command.part.selection(of: plan.device)
@@ -61,7 +61,7 @@ struct DeviceBackup {
   ) -> BackupRequest {
     var request = BackupRequest(
       reason: command.scheduled ? .scheduled : .manual, tags: command.tags, program: Version.text,
-      cache: Host.cacheFolder, keepFree: command.keepFree.map { UInt64($0.bytes) },
+      cache: Host.cacheDirectory, keepFree: command.keepFree.map { UInt64($0.bytes) },
       skipsUnchanged: command.failIfUnchanged, isStopping: isStopping, counters: counters)
     if let jobs { request.workers = jobs }
     if let timeout = command.sqliteTimeout { request.databaseTimeout = timeout.seconds }
@@ -78,9 +78,9 @@ struct DeviceBackup {
   }
 
   /// The repository in use and the program's caches, which are never part of a backup.
-  static func ownFolders(storage: FileIdentity?) -> Set<FileIdentity> {
-    let cache = Host.cacheFolder?.appending("sandboxctl")
-    let identity = cache.flatMap { try? Folder.open(path: $0).status().identity }
+  static func ownDirectories(storage: FileIdentity?) -> Set<FileIdentity> {
+    let cache = Host.cacheDirectory?.appending("sandboxctl")
+    let identity = cache.flatMap { try? Directory.open(path: $0).status().identity }
     return Set([storage, identity].compactMap(\.self))
   }
 }

@@ -14,7 +14,7 @@ private struct DeviceRestoreInput {
   let reader: RepositoryReader
   /// The repository's directory, into which nothing is restored.
   let protected: Set<FileIdentity>
-  /// The plain folder's directory, where it is gone.
+  /// The plain directory's directory, where it is gone.
   let missing: MissingRoot?
 }
 
@@ -47,12 +47,12 @@ extension RestoreCommand {
     let policy = try policy.compile(
       for: found.layout, version: found.osVersion?.utf8.flatMap { OSVersion($0) },
       orElse: snapshot.policy.name)
-    var hindered: [HinderedRecovery] = []
+    var blocked: [BlockedRecovery] = []
     if dryRun {
       console.warn(ofInterruptedOn: found)
     } else {
       let report = try console.recover(Recovery(found, policy: policy, isForced: place.force))
-      hindered = report.hindered
+      blocked = report.blocked
       if !report.done.isEmpty { found = try device(for: input) }
     }
     let request = try request(input, on: found.stating(groupsOf: policy), policy)
@@ -66,7 +66,7 @@ extension RestoreCommand {
       return Self.status(
         damaged: plan.damaged, failed: plan.remarks(\.blocked), needs)
     }
-    try console.pass(hindered) { $0.refusal(of: plan) }
+    try console.pass(blocked) { $0.refusal(of: plan) }
     return try carryOut(plan, input, console)
   }
 
@@ -99,7 +99,7 @@ extension RestoreCommand {
     let counters = ProgressCounters()
     let report = try progress.run(counters, output) { isStopping in
       let saving = BackupRequest(
-        program: Version.text, cache: Host.cacheFolder, isStopping: isStopping)
+        program: Version.text, cache: Host.cacheDirectory, isStopping: isStopping)
       return try DeviceRestoreOperation(
         plan, input.repository, from: input.reader, saving: saving, counters: counters,
         isStopping: isStopping
@@ -125,13 +125,13 @@ extension RestoreCommand {
       throw LifecycleError(
         .failed,
         "the snapshot is of the layout '\(ByteString(snapshot.device.layout))', which is "
-          + "not known", hint: "'--to DIR' restores it into a plain folder")
+          + "not known", hint: "'--to DIR' restores it into a plain directory")
     }
     if let root = place.toDevice {
       if layout == .folder {
         throw LifecycleError(
-          .failed, "the snapshot is of a plain folder, and goes into no device",
-          hint: "'--to DIR' restores it into a folder")
+          .failed, "the snapshot is of a plain directory, and goes into no device",
+          hint: "'--to DIR' restores it into a directory")
       }
       try makeRoot(root, layout)
       return try Device.find(root: root, layout: layout)
@@ -149,15 +149,15 @@ extension RestoreCommand {
     return device
   }
 
-  /// Where Flatpak or snap has not been used yet its folder is made: there is nothing else to a device
+  /// Where Flatpak or snap has not been used yet its directory is made: there is nothing else to a device
   /// of it.
   private func makeRoot(_ root: ByteString, _ layout: Layout) throws {
-    let isFolder =
+    let isDirectory =
       layout == .flatpak && root.components.suffix(2) == [".var", "app"]
       || layout == .snap && root.lastComponent == "snap"
-    guard isFolder, !dryRun else { return }
+    guard isDirectory, !dryRun else { return }
     do throws(SystemError) {
-      _ = try Folder.make(path: root)
+      _ = try Directory.make(path: root)
     } catch { throw LifecycleError(error) }
   }
 }

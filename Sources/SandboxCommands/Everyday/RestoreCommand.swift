@@ -20,9 +20,9 @@ struct RestoreCommand: SandboxCommand {
         device, in the latest snapshot that has it; those in which the way to it is damaged are named \
         and passed over.
 
-        With --to what PATH names becomes DIR: a folder's content lies directly in DIR. Into a DIR \
-        that is new or an empty folder everything is verified before it appears there, all at once \
-        (name by name in the folder that you work in, or one where a volume is mounted). \
+        With --to what PATH names becomes DIR: a directory's content lies directly in DIR. Into a DIR \
+        that is new or an empty directory everything is verified before it appears there, all at once \
+        (name by name in the directory that you work in, or one where a volume is mounted). \
         Into one that holds something it is merged, file by file, each whole: --overwrite says which \
         of the files that are there give way. if-changed: those that differ in kind, size, time, \
         mode, owner, attributes, flags or in what a link points to; if-newer: those older than in the \
@@ -30,20 +30,20 @@ struct RestoreCommand: SandboxCommand {
         has and the snapshot lacks stays, but with --delete it goes; even then stay other volumes, \
         the repository, what the snapshot says it could not read, and, but for --delete-excluded, \
         what it says it left out. Of single files it tells only how many it left out: where there are \
-        some all files stay that it lacks. A folder in the place of a file stays, too, unless it is \
+        some all files stay that it lacks. A directory in the place of a file stays, too, unless it is \
         empty or --delete is given. No link in DIR is followed. A database comes with its log, or \
         what is there of both stays; what lies beside it and is another one's is renamed to \
         NAME.before-restore-TIME, or with --delete goes.
 
         With --to-device and --in-place apps come back into a device's containers, which are found \
         by identifier, whatever their UUIDs are there; in place, into the device that the snapshot \
-        came from. A plain folder that is gone is made again where it was, in a directory that is \
+        came from. A plain directory that is gone is made again where it was, in a directory that is \
         there. A container that is not there is made and appears as a whole; one that is there \
         is merged into, if-changed unless --overwrite says otherwise, and saved in a snapshot first. \
         What the policy keeps out of backups is never removed, unless --delete-excluded is given. \
         What gives way or is removed moves to the device's trash, which 'trash' shows and empties; \
         what was interrupted there is made good first, as 'recover' does it. \
-        Caches come back as empty folders. A file that is restored by itself leaves the present one \
+        Caches come back as empty directories. A file that is restored by itself leaves the present one \
         beside it, as NAME.before-restore-TIME. Links to containers lead to where these are now. \
         The data of an app that is not installed waits in the device's safe harbor, where 'apps' \
         lists it. While an app runs its containers are not touched.
@@ -94,22 +94,22 @@ struct RestoreCommand: SandboxCommand {
         "'--delete' cannot be used with '--class': what the snapshot lacks has no class in it")
     }
     if to == nil { return try restoreIntoDevice(what, console) }
-    return try restoreIntoFolder(what, console)
+    return try restoreIntoDirectory(what, console)
   }
 
   private func requireOnePlace() throws {
     let places = [to != nil, place.toDevice != nil, place.inPlace].count { $0 }
-    if places == 1 { return try place.requireFit(isFolder: to != nil) }
+    if places == 1 { return try place.requireFit(isDirectory: to != nil) }
     throw UsageError(
       places == 0 ? "it is not said where to restore" : "only one place can be restored to",
       hint:
-        "'--to DIR' for a plain folder, '--to-device ROOT' for another device, '--in-place' for "
+        "'--to DIR' for a plain directory, '--to-device ROOT' for another device, '--in-place' for "
         + "the one that the snapshot came from")
   }
 
-  // MARK: - Into a folder
+  // MARK: - Into a directory
 
-  private func restoreIntoFolder(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
+  private func restoreIntoDirectory(_ what: RestoreWhat, _ console: Console) throws -> ExitStatus {
     let mode = try merging.mode()
     if merging.delete, mode == nil {
       throw UsageError(

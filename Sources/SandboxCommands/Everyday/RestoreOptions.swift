@@ -37,7 +37,7 @@ struct RestorePartOptions: ParsableArguments {
     guard let first = identifiers.first else { return path }
     guard path.isEmpty, identifiers.count == 1 else {
       throw UsageError(
-        "into a folder one app or one path is restored",
+        "into a directory one app or one path is restored",
         hint: "restore them one after another, or the whole snapshot")
     }
     return ByteString("apps").appending(ByteString(first))
@@ -89,15 +89,15 @@ struct DeviceRestoreOptions: ParsableArguments {
   @Flag(help: "Make no snapshot of what is there first.")
   var noSnapshot = false
 
-  /// Refuses what means nothing for a plain folder.
-  func requireFit(isFolder: Bool) throws {
-    guard isFolder else { return }
+  /// Refuses what means nothing for a plain directory.
+  func requireFit(isDirectory: Bool) throws {
+    guard isDirectory else { return }
     let given = [
       (withGroups, "--with-groups"), (force, "--force"), (noSnapshot, "--no-snapshot"),
     ]
     guard let first = given.first(where: \.0)?.1 else { return }
     throw UsageError(
-      "'\(first)' has no meaning for a plain folder",
+      "'\(first)' has no meaning for a plain directory",
       hint: "it goes with '--to-device' and '--in-place'")
   }
 }
@@ -112,7 +112,7 @@ enum RestoreWhat {
     if path.isAbsolute {
       self = .latest(of: path)
     } else if path.components.first.map({ $0 == "." || $0 == ".." }) ?? false {
-      self = .latest(of: (Host.workingFolder() ?? "/").appending(path).plain)
+      self = .latest(of: (Host.workingDirectory() ?? "/").appending(path).plain)
     } else {
       do {
         self = .snapshot(try SnapshotPath(path))
@@ -144,7 +144,7 @@ enum RestoreWhat {
     _ console: Console
   ) throws -> (StoredSnapshot, ByteString) {
     let heads = try repository.hostHeads()
-    let skip = { (error: StoreError) in console.passedOver(error.description) }
+    let skip = { (error: StoreError) in console.skipped(error.description) }
     for error in heads.damaged { skip(error) }
     for head in heads.heads.reversed() where head.reason != .preRestore {
       guard let stored = repository.snapshot(ifReadable: head.id, skip: skip),
@@ -156,10 +156,10 @@ enum RestoreWhat {
         }
       } catch {
         guard error.kind == .damaged else { throw error }
-        console.passedOver("\(logical)\([stored.id].shortNames): \(error.reason)")
+        console.skipped("\(logical)\([stored.id].shortNames): \(error.reason)")
       }
     }
-    throw notFound(path, isWhole: !console.hasPassedOver)
+    throw notFound(path, isWhole: !console.hasSkipped)
   }
 
   private static func notFound(_ path: ByteString, isWhole: Bool) -> any Error {

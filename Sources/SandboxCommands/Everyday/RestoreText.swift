@@ -66,10 +66,10 @@ extension RestoreTotals {
     if entries > 0 { try console.result("\(words) \(text)") }
   }
 
-  /// What there is: "3.1 GiB in 41,209 files, 812 folders, 14 links".
+  /// What there is: "3.1 GiB in 41,209 files, 812 directories, 14 links".
   var text: String {
     var parts = [
-      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))", Sizes.count(folders, "folder"),
+      "\(Sizes.text(bytes)) in \(Sizes.count(files, "file"))", Sizes.count(directories, "folder"),
     ]
     if links > 0 { parts.append(Sizes.count(links, "link")) }
     if specials > 0 { parts.append(Sizes.count(specials, "special file")) }
@@ -79,7 +79,7 @@ extension RestoreTotals {
 
 extension Console {
   /// Notes how much of what is restored the snapshot's policy excluded.
-  func note(notHeld: [LeftOut]) {
+  func note(notHeld: [Exclusion]) {
     if notHeld.isEmpty { return }
     let bytes = notHeld.lazy.map(\.bytes).clampedSum
     let files = Int(clamping: notHeld.lazy.map(\.files).clampedSum)

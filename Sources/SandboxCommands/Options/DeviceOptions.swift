@@ -6,20 +6,20 @@ internal import SystemIO
 struct DeviceOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The folder that the device lies in; else this user's own apps.", valueName: "dir"),
+      "The directory that the device lies in; else this user's own apps.", valueName: "dir"),
     completion: .directory)
   var root: ByteString?
 
   @Option(
     name: .customLong("device"),
     help: ArgumentHelp(
-      "The device of this name, UDID or identity, of those in the folder; else of this user's own.",
+      "The device of this name, UDID or identity, of those in the directory; else of this user's own.",
       valueName: "name"))
   var name: ByteString?
 
   @Option(
     help: ArgumentHelp(
-      "How the platform lays out its apps: coresimulator, flatpak, macos, snap or folder; found by looking.",
+      "How the platform lays out its apps: coresimulator, flatpak, macos, snap or directory; found by looking.",
       valueName: "layout"),
     completion: .list(Layout.allCases.map(\.rawValue)))
   var layout: String?

@@ -2,10 +2,10 @@ internal import Lifecycle
 internal import SandboxModel
 internal import SystemIO
 
-/// The devices that a user has without naming any: the folders in which platforms keep the apps' data
+/// The devices that a user has without naming any: the directories in which platforms keep the apps' data
 /// of a user.
 struct OwnDevice {
-  /// Where it lies in the home folder.
+  /// Where it lies in the home directory.
   let place: ByteString
   let layout: Layout
 
@@ -58,11 +58,11 @@ struct OwnDevice {
     return found
   }
 
-  /// The folder in a home that holds the devices of Apple's simulator.
+  /// The directory in a home that holds the devices of Apple's simulator.
   private static let simulators: ByteString = "Library/Developer/CoreSimulator/Devices"
 
   private static let hint = """
-    name one with '--root DIR', keep any folder with '--layout folder --root DIR', or make one to \
+    name one with '--root DIR', keep any directory with '--layout folder --root DIR', or make one to \
     try with 'sandboxctl sample DIR'
     """
 }
@@ -76,10 +76,10 @@ struct DeviceChoice {
   init(root: ByteString, layout: Layout?) { (self.root, self.layout) = (root, layout) }
 
   init(_ candidate: DeviceCandidate) {
-    self.init(root: candidate.folder, layout: candidate.layout)
+    self.init(root: candidate.directory, layout: candidate.layout)
   }
 
-  /// Looks at it. A folder that holds devices is none itself, and they are named.
+  /// Looks at it. A directory that holds devices is none itself, and they are named.
   func find() throws -> Device {
     do throws(ModelError) {
       return try Device.find(root: root, layout: layout)
@@ -92,10 +92,10 @@ struct DeviceChoice {
     }
   }
 
-  /// Whether there is something: a folder that cannot be opened is there.
+  /// Whether there is something: a directory that cannot be opened is there.
   fileprivate var isPresent: Bool {
     do throws(SystemError) {
-      _ = try Folder.open(path: root)
+      _ = try Directory.open(path: root)
       return true
     } catch { return !error.isMissing }
   }

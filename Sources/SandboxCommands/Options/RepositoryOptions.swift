@@ -17,13 +17,13 @@ struct RepositoryOptions: ParsableArguments {
   var configuredRepo: ByteString?
 
   /// Finds out which repository is meant.
-  func place() throws -> RepositoryPlace {
-    if let repo { return RepositoryPlace(path: repo, isStandard: false) }
+  func place() throws -> RepositoryLocation {
+    if let repo { return RepositoryLocation(path: repo, isStandard: false) }
     if let named = Host.environment("SANDBOXCTL_REPOSITORY") {
-      return RepositoryPlace(path: named, isStandard: false)
+      return RepositoryLocation(path: named, isStandard: false)
     }
-    if let configuredRepo { return RepositoryPlace(path: configuredRepo, isStandard: false) }
-    guard let standard = RepositoryPlace.standard else {
+    if let configuredRepo { return RepositoryLocation(path: configuredRepo, isStandard: false) }
+    guard let standard = RepositoryLocation.standard else {
       throw UsageError("there is no repository to work on", hint: "name one with '--repo DIR'")
     }
     return standard
@@ -37,20 +37,20 @@ struct RepositoryOptions: ParsableArguments {
 }
 
 /// Where a repository is looked for.
-struct RepositoryPlace {
+struct RepositoryLocation {
   let path: ByteString
   /// Whether nobody chose it: it is the user's own, which the first backup makes.
   let isStandard: Bool
 
-  /// The user's own repository, in the folder of the user's data; nil where the environment names
+  /// The user's own repository, in the directory of the user's data; nil where the environment names
   /// none.
-  static var standard: RepositoryPlace? {
-    Host.dataFolder.map {
-      RepositoryPlace(path: $0.appending("sandboxctl/repository"), isStandard: true)
+  static var standard: RepositoryLocation? {
+    Host.dataDirectory.map {
+      RepositoryLocation(path: $0.appending("sandboxctl/repository"), isStandard: true)
     }
   }
 
-  /// Which folder it is; nil where none is there.
+  /// Which directory it is; nil where none is there.
   var identity: FileIdentity? { try? LocalStorage(path: path).identity() }
 
   /// Opens the repository.
@@ -77,13 +77,13 @@ struct RepositoryPlace {
 
 extension Repository {
   /// This host's copies of the index, where it has a place for them.
-  var hostIndexCache: IndexCache? { Host.cacheFolder.map { indexCache(in: $0) } }
+  var hostIndexCache: IndexCache? { Host.cacheDirectory.map { indexCache(in: $0) } }
 
   /// The heads of all snapshots, by way of this host's file of them.
   func hostHeads() throws(StoreError) -> SnapshotHeads { try heads(cache: hostHeadCache) }
 
   /// This host's file of the heads of snapshots, where it has a place for it.
-  var hostHeadCache: SnapshotHeadCache? { Host.cacheFolder.map { headCache(in: $0) } }
+  var hostHeadCache: SnapshotHeadCache? { Host.cacheDirectory.map { headCache(in: $0) } }
 
   /// Begins reading by way of this host's copies of the index.
   func beginCachedReading(_ watch: ReadingWatch) throws -> RepositoryReader {
@@ -93,7 +93,7 @@ extension Repository {
   /// Begins reading for a restore: each copy is held against its id once more.
   func beginCarefulReading() throws -> RepositoryReader {
     let cache = hostIndexCache
-    cache?.doubtNotesAhead()
+    cache?.prefetchVerification()
     return try beginReading(cache: cache)
   }
 }

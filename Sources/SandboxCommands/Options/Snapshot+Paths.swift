@@ -12,7 +12,7 @@ extension Snapshot {
     let parts = path.components
     guard let first = parts.first else { return "" }
     if [".", ".."].contains(first) {
-      return try logicalPath(ofReal: Host.workingFolder()?.appending(path) ?? path)
+      return try logicalPath(ofReal: Host.workingDirectory()?.appending(path) ?? path)
     }
     if ["apps", "groups", "folders"].contains(first) { return Self.joined(parts) }
     let app: AppRecord
@@ -57,8 +57,8 @@ extension Snapshot {
     guard let app = found.first else {
       let hint =
         apps.isEmpty
-        ? "logical paths begin with 'apps', 'groups' or 'folders'"
-        : "logical paths begin with 'apps', 'groups' or 'folders'; the snapshot's apps are "
+        ? "logical paths begin with 'apps', 'groups' or 'directories'"
+        : "logical paths begin with 'apps', 'groups' or 'directories'; the snapshot's apps are "
           + Self.listed(apps.map(\.identifier))
       throw LifecycleError(
         .notFound, "cannot find '\(name)' in the snapshot: it is no app of it", hint: hint)

@@ -59,7 +59,7 @@ final class SnapshotFinder {
     var heads = try headsForChoice()
     try requireOne(holding: apps, in: heads)
     let found = try repository.snapshot(
-      among: &heads, skip: { console.passedOver($0.description) }, choose: choose)
+      among: &heads, skip: { console.skipped($0.description) }, choose: choose)
     self.heads = heads
     tell(of: SnapshotHead(found), named: text, among: heads.heads.filter(isMeant))
     return found
@@ -69,7 +69,7 @@ final class SnapshotFinder {
   private func headsForChoice() throws(StoreError) -> SnapshotHeads {
     if let heads { return heads }
     let heads = try repository.hostHeads()
-    for error in heads.damaged { console.passedOver(error.description) }
+    for error in heads.damaged { console.skipped(error.description) }
     self.heads = heads
     return heads
   }

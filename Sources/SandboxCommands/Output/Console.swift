@@ -10,7 +10,7 @@ final class Console {
   /// Whether notes, warnings and failures are JSON, as the results are: an object a line.
   var isJSON = false
   /// Whether something damaged was passed over.
-  private(set) var hasPassedOver = false
+  private(set) var hasSkipped = false
   private let output = StandardStream.output()
   private let errors = StandardStream.errors()
   /// What went wrong with standard output while something was said.
@@ -80,8 +80,8 @@ final class Console {
 
   /// Says that something damaged was passed over: older data may stand for what was meant, so the
   /// exit status has to tell of it, whatever the command finds.
-  func passedOver(_ what: String) {
-    hasPassedOver = true
+  func skipped(_ what: String) {
+    hasSkipped = true
     warning("passed over: \(what)")
   }
 

@@ -8,7 +8,7 @@ struct DifferenceSummary {
   private var counts: [SnapshotDifference.Kind: Int] = [:]
   private var addedBytes: UInt64 = 0
   private var removedBytes: UInt64 = 0
-  /// Folders that could not be compared.
+  /// Directories that could not be compared.
   var damaged = 0
 
   mutating func count(_ difference: SnapshotDifference) {
@@ -57,7 +57,7 @@ struct DifferenceSummary {
 extension SnapshotDifference {
   /// The difference for a person: `M  apps/…/notes.md`.
   var text: String {
-    let suffix = (after ?? before)?.isFolder == true ? "/" : ""
+    let suffix = (after ?? before)?.isDirectory == true ? "/" : ""
     let detail = kind == .metadata ? "  (\(aspects.map(\.rawValue).joined(separator: ", ")))" : ""
     return "\(letter)  \(path)\(suffix)\(detail)"
   }
@@ -86,6 +86,6 @@ extension SnapshotDifference {
 }
 
 extension TreeEntry {
-  /// Whether the entry is a folder.
-  var isFolder: Bool { if case .directory = node { true } else { false } }
+  /// Whether the entry is a directory.
+  var isDirectory: Bool { if case .directory = node { true } else { false } }
 }

@@ -131,7 +131,7 @@ extension TreeEntry {
     }
   }
 
-  /// Whether the entry was on no device: the folders above containers exist in snapshots only, and
+  /// Whether the entry was on no device: the directories above containers exist in snapshots only, and
   /// bear no time. What bears the time 0 and lies in a container has been of that time; so the path
   /// has to tell, which is looked at only then.
   fileprivate func isAboveContainers(_ path: ByteString) -> Bool {

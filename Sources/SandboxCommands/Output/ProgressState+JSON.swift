@@ -13,7 +13,7 @@ extension ProgressState {
       JSON.Member("bytes_to_do", .integer(Int64(clamping: bytesToDo))),
       JSON.Member("problems", .integer(Int64(problems))),
     ]
-    if !inHand.isEmpty { members += JSON.path(inHand, named: "in_hand") }
+    if !active.isEmpty { members += JSON.path(active, named: "in_hand") }
     return .object(members)
   }
 }

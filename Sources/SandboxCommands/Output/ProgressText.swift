@@ -69,15 +69,15 @@ struct ProgressText {
 
   /// The whole line, however long.
   var line: String {
-    progress.inHand.isEmpty ? counts : "\(counts): \(progress.inHand)"
+    progress.active.isEmpty ? counts : "\(counts): \(progress.active)"
   }
 
   /// The line in so many columns: the path loses its beginning, the counts their end.
   func line(columns: Int) -> String {
     let counts = Self.fitted(counts, columns)
     let room = columns - Self.width(counts) - 2
-    guard room >= 12, !progress.inHand.isEmpty else { return counts }
-    let path = progress.inHand.description
+    guard room >= 12, !progress.active.isEmpty else { return counts }
+    let path = progress.active.description
     if Self.width(path) <= room { return "\(counts)  \(path)" }
     var end: [Character] = []
     var width = 2

@@ -48,7 +48,7 @@ extension BackupPlan {
         JSON.Member("policy_digest", .string(policy.digest.hex)),
         JSON.Member("keeps", kept.json), JSON.Member("leaves_out", left.json),
         JSON.Member("owners", .array(summaries.map(\.json))),
-        JSON.Member("left_out", .array(leftOut.map(\.json))),
+        JSON.Member("left_out", .array(excluded.map(\.json))),
         JSON.Member("unreadable", RealPaths(device).json(unreadable)),
         JSON.Member("warnings", RealPaths(device).json(warnings)),
       ])
@@ -59,13 +59,13 @@ extension OwnerSummary {
   var json: JSON {
     var members = JSON.path(path)
     members.append(JSON.Member("keeps", kept.json))
-    let left = leftOut.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) }
+    let left = excluded.map { JSON.Member($0.dataClass.rawValue, $0.totals.json) }
     members.append(JSON.Member("leaves_out", .object(left)))
     return .object(members)
   }
 }
 
-extension LeftOut {
+extension Exclusion {
   var json: JSON {
     .object(
       JSON.path(path) + [

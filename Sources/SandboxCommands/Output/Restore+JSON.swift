@@ -6,7 +6,7 @@ internal import SystemIO
 extension RestoreTotals {
   var json: JSON {
     [
-      "files": .integer(Int64(files)), "folders": .integer(Int64(folders)),
+      "files": .integer(Int64(files)), "folders": .integer(Int64(directories)),
       "links": .integer(Int64(links)), "specials": .integer(Int64(specials)),
       "bytes": .integer(Int64(clamping: bytes)),
     ]

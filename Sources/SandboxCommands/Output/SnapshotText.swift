@@ -14,7 +14,7 @@ struct SnapshotText {
 
   var lines: [String] {
     head + section("apps", apps) + section("data classes", classes)
-      + section("left out", leftOut)
+      + section("left out", excluded)
       + section("not in the snapshot: could not be read", notes(snapshot.unreadable))
       + section("warnings", notes(snapshot.warnings))
       + section("mounts that were not entered", snapshot.mounts.map(\.description))
@@ -92,10 +92,10 @@ struct SnapshotText {
     return table.lines
   }
 
-  private var leftOut: [String] {
-    if snapshot.leftOut.isEmpty { return [] }
+  private var excluded: [String] {
+    if snapshot.excluded.isEmpty { return [] }
     var table = Table([("path", .left), ("files", .right), ("size", .right), ("by", .left)])
-    let excerpt = ListExcerpt(snapshot.leftOut, all: listsAll, size: \.bytes)
+    let excerpt = ListExcerpt(snapshot.excluded, all: listsAll, size: \.bytes)
     for left in excerpt.shown {
       table.add([
         left.path.description, Sizes.count(Int(clamping: left.files)), Sizes.text(left.bytes),

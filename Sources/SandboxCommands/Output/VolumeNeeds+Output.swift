@@ -7,7 +7,7 @@ extension VolumeNeed {
   /// The need as `restore --dry-run --json` tells it.
   var json: JSON {
     .object(
-      JSON.path(folder) + [
+      JSON.path(directory) + [
         JSON.Member("bytes_needed", .integer(Int64(clamping: bytes))),
         JSON.Member("bytes_free", .integer(Int64(clamping: room))),
         JSON.Member("entries_needed", .integer(Int64(clamping: entries))),
@@ -24,7 +24,7 @@ extension Console {
   func warn(ofPerhapsTooMuch needs: [VolumeNeed]) {
     for need in needs where need.verdict == .uncertain {
       warning(
-        "there may be no room in '\(need.folder)': \(need.shortage ?? ""), if what is there now "
+        "there may be no room in '\(need.directory)': \(need.shortage ?? ""), if what is there now "
           + "stays and nothing is compressed")
     }
   }
@@ -33,7 +33,8 @@ extension Console {
   func warn(ofTooMuch needs: [VolumeNeed]) {
     for need in needs where need.verdict == .lacksRoom {
       warning(
-        "it would be refused: in '\(need.folder)' \(need.shortage ?? ""); \(RestorePlan.roomHint)")
+        "it would be refused: in '\(need.directory)' \(need.shortage ?? ""); \(RestorePlan.roomHint)"
+      )
     }
   }
 }

@@ -31,9 +31,9 @@ enum PolicyFiles {
   }
 
   private static func others(_ extra: [ByteString]) throws -> [PolicySource] {
-    var sources = try folder("/etc/sandboxctl/policies", .system)
-    if let config = Host.configurationFolder {
-      sources += try folder(config.appending("sandboxctl/policies"), .user)
+    var sources = try directory("/etc/sandboxctl/policies", .system)
+    if let config = Host.configurationDirectory {
+      sources += try directory(config.appending("sandboxctl/policies"), .user)
     }
     return sources + (try extra.map { try file($0, .commandLine) })
   }
@@ -46,15 +46,16 @@ enum PolicyFiles {
     return PolicySource(name: path.description, bytes: bytes, origin: origin)
   }
 
-  private static func folder(_ path: ByteString, _ origin: PolicyOrigin) throws -> [PolicySource] {
-    let folder: Folder
+  private static func directory(_ path: ByteString, _ origin: PolicyOrigin) throws -> [PolicySource]
+  {
+    let directory: Directory
     do throws(SystemError) {
-      folder = try Folder.open(path: path)
+      directory = try Directory.open(path: path)
     } catch {
       if error.isMissing { return [] }
       throw error
     }
-    return try folder.names().filter { $0.description.hasSuffix(".yaml") }
+    return try directory.names().filter { $0.description.hasSuffix(".yaml") }
       .map { try file(path.appending($0), origin) }
   }
 }

@@ -11,13 +11,13 @@ struct CheckCommand: SandboxCommand {
       abstract: "Check a repository for damage, and tell what it costs",
       usage: "sandboxctl check [--read-data | --read-data-subset <part>] [<options>]",
       discussion: """
-        Reads every snapshot, every folder in them and the index, and finds whether all packs that \
+        Reads every snapshot, every directory in them and the index, and finds whether all packs that \
         hold their data are there. With --read-data every pack is read to its last byte, too, and \
         each piece of a file is held against its checksum.
 
         Exit status 13 says that something is damaged: each damaged object is named, then each path \
         that cannot be restored from which snapshots. All else can still be restored. Remarks (what \
-        an interrupted backup left, empty folders that a copy left out) are no damage. 130 says \
+        an interrupted backup left, empty directories that a copy left out) are no damage. 130 says \
         that the check was interrupted.
 
         Damaged packs are recorded in the repository: later backups do not use what they hold, and \

@@ -14,7 +14,7 @@ struct DiffCommand: SandboxCommand {
       discussion: """
         Lists, for all of both snapshots or for a logical path, what was added (+), removed (-), \
         modified (M, its content) or replaced by something of another type (T). With --metadata also \
-        what has the same content under another mode, owner, time, flag or attribute (U). Folders \
+        what has the same content under another mode, owner, time, flag or attribute (U). Directories \
         that are the same in both are not read. Of several devices latest is the one that was backed \
         up last, which is said, and latest~1 the one before it of the same device.
 

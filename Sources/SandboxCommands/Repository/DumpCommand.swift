@@ -4,17 +4,17 @@ internal import Codecs
 internal import Lifecycle
 internal import SystemIO
 
-/// `sandboxctl dump SNAP:PATH`: a stored file, or a folder as an archive, to standard output.
+/// `sandboxctl dump SNAP:PATH`: a stored file, or a directory as an archive, to standard output.
 struct DumpCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "dump",
-      abstract: "Write a stored file, or a folder as an archive, to standard output",
+      abstract: "Write a stored file, or a directory as an archive, to standard output",
       usage: "sandboxctl dump <snap[:path]> [--tar | --merge-log] [<options>]",
       discussion: """
         \(SnapshotPath.help)
 
-        A file's bytes are written as they were. A folder is written as a POSIX tar archive of what \
+        A file's bytes are written as they were. A directory is written as a POSIX tar archive of what \
         is in it, which 'tar -x' gives back with owners, times to the nanosecond, links, devices and \
         (with --xattrs) attributes; an archive is never written to a terminal. Everything is verified \
         before it is written: what is damaged is left out and named, and the exit status is 13. \
@@ -26,7 +26,7 @@ struct DumpCommand: SandboxCommand {
         file, which is what SQLite makes of them when it opens the database: what was committed to a \
         write-ahead log is in it, and what a transaction did that was broken off is not. SQLite is \
         not needed for this, nor an encrypted database's key. The log is read and verified before \
-        the first byte is written, by way of a file in the folder of caches.
+        the first byte is written, by way of a file in the directory of caches.
 
         \(Examples.text([
           "sandboxctl dump latest:apps --repo repo > apps.tar",
@@ -69,7 +69,7 @@ struct DumpCommand: SandboxCommand {
     let reader = try repository.beginCachedReading(watch)
     defer { console.warn(of: reader.remarks) }
     let sink = { (bytes: Span<UInt8>) throws in try console.result(bytes: bytes) }
-    let leftOut = { tell($0, $1, console) }
+    let excluded = { tell($0, $1, console) }
     let source = try reader.source(top, in: stored)
     watch.expect(source, at: top, of: stored)
     switch source {
@@ -78,7 +78,7 @@ struct DumpCommand: SandboxCommand {
       return try writeMerged(content, top, stored, reader, console, to: sink)
     case .folder where mergeLog:
       throw UsageError(
-        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a folder",
+        "cannot merge a log into '\(place.hasPath ? top : "the whole snapshot")': it is a directory",
         hint: "name the database itself")
     case .single(let entry) where !tar:
       let logs = try logs(beside: top, stored, reader, console)
@@ -87,7 +87,7 @@ struct DumpCommand: SandboxCommand {
       return logs.areAll ? .done : .damaged
     case .single(let entry):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: excluded)
       let logs = try logs(beside: top, stored, reader, console)
       for (path, entry) in [(top, entry)] + logs.found {
         if let name = path.lastComponent { try dump.write(entry, as: name) }
@@ -96,7 +96,7 @@ struct DumpCommand: SandboxCommand {
       return logs.areAll ? status : .damaged
     case .folder(let tree, _):
       try refuseTerminal(console)
-      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: leftOut)
+      var dump = ArchiveDump(of: stored, from: reader, to: sink, leavingOut: excluded)
       try dump.write(tree)
       return try finish(dump, console)
     }
@@ -107,7 +107,7 @@ struct DumpCommand: SandboxCommand {
     _ console: Console, to sink: (Span<UInt8>) throws -> Void
   ) throws -> ExitStatus {
     let merged = try MergedDump(
-      of: content, at: path, in: stored, from: reader, cache: Host.cacheFolder)
+      of: content, at: path, in: stored, from: reader, cache: Host.cacheDirectory)
     for log in quiet ? [] : merged.unused {
       console.note("the database's log '\(log)' changes nothing in it")
     }
@@ -156,7 +156,7 @@ struct DumpCommand: SandboxCommand {
     return dump.damaged == 0 ? .done : .damaged
   }
 
-  private func tell(_ what: ArchiveDump.LeftOut, _ remark: PathRemark, _ console: Console) {
+  private func tell(_ what: ArchiveDump.Exclusion, _ remark: PathRemark, _ console: Console) {
     switch what {
     case .damaged: console.warning("damaged: \(remark.path): \(remark.remark)")
     case .unfit: if !quiet { console.note("\(remark.path): \(remark.remark)") }

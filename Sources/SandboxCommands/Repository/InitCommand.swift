@@ -11,7 +11,7 @@ struct InitCommand: SandboxCommand {
       commandName: "init",
       abstract: "Make a repository, the place where backups live",
       discussion: """
-        A repository is a folder of ordinary archives; its README.txt says how to recover them by \
+        A repository is a directory of ordinary archives; its README.txt says how to recover them by \
         hand. Whether it is encrypted has to be decided here: --plain stores as it is, and is all that \
         there is yet. On a terminal init asks when that is not said; else it ends with status 2.
 
@@ -26,11 +26,11 @@ struct InitCommand: SandboxCommand {
 
   @Argument(
     help: ArgumentHelp(
-      "The folder to make it in, new or empty; else the user's own.", valueName: "repo"),
+      "The directory to make it in, new or empty; else the user's own.", valueName: "repo"),
     completion: .directory)
   var repository: ByteString?
 
-  @Flag(help: "Store without encryption: whoever can read the folder can read the data.")
+  @Flag(help: "Store without encryption: whoever can read the directory can read the data.")
   var plain = false
 
   @Flag(help: "Remind no more that the user's own repository is on the same disk as the data.")
@@ -68,7 +68,7 @@ struct InitCommand: SandboxCommand {
   }
 
   /// Whether the repository is encrypted is nobody's to decide but the user's.
-  private func requireDecision(_ place: RepositoryPlace, _ console: Console) throws {
+  private func requireDecision(_ place: RepositoryLocation, _ console: Console) throws {
     if plain { return }
     guard console.canAsk, !output.quiet else {
       throw UsageError(
@@ -84,18 +84,18 @@ struct InitCommand: SandboxCommand {
       hint: "on a disk that is encrypted as a whole '--plain' gives nothing away")
   }
 
-  private func place() throws -> RepositoryPlace {
-    if let repository { return RepositoryPlace(path: repository, isStandard: false) }
-    guard let standard = RepositoryPlace.standard else {
+  private func place() throws -> RepositoryLocation {
+    if let repository { return RepositoryLocation(path: repository, isStandard: false) }
+    guard let standard = RepositoryLocation.standard else {
       throw UsageError(
-        "there is no folder of this user's data: HOME is not set",
-        hint: "name a folder for the repository")
+        "there is no directory of this user's data: HOME is not set",
+        hint: "name a directory for the repository")
     }
     return standard
   }
 
   /// Writes the repository into the configuration; gives the file when it names the repository now.
-  private func enter(_ place: RepositoryPlace, _ console: Console) throws -> ByteString? {
+  private func enter(_ place: RepositoryLocation, _ console: Console) throws -> ByteString? {
     if noDefault || place.isStandard { return nil }
     guard let path = try Host.realPath(place.path).utf8 else {
       if output.quiet { return nil }

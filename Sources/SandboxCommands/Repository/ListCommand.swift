@@ -14,8 +14,8 @@ struct ListCommand: SandboxCommand {
       discussion: """
         \(SnapshotPath.help)
 
-        A folder's entries are listed with mode, size, time and path, with --recursive all that is \
-        below it. A folder that cannot be read is named, and the exit status is 13.
+        A directory's entries are listed with mode, size, time and path, with --recursive all that is \
+        below it. A directory that cannot be read is named, and the exit status is 13.
 
         With --json each entry is a line: path (and path_b64 where its bytes are not UTF-8), type \
         (file, directory, symlink, fifo, socket, character-device, block-device), size, target, mode \

@@ -12,7 +12,7 @@ struct RepairPacksCommand: SandboxCommand {
       usage: "sandboxctl repair packs [--dry-run] [<options>]",
       discussion: """
         Reads the packs that 'sandboxctl check' recorded as damaged, and those of another size than \
-        the index has. What is whole in them is stored again. Then they move to the folder 'damaged' \
+        the index has. What is whole in them is stored again. Then they move to the directory 'damaged' \
         of the repository, and the index names neither them nor packs that are missing any more. \
         Nothing is deleted. Snapshots are not touched: 'sandboxctl check' tells what they have lost, \
         and the next backup stores it again where the source still has it.
@@ -82,7 +82,7 @@ extension PackRepair.Report {
         + "\(Sizes.count(lostBlobs, "blob")) lost")
     if moved > 0 {
       lines.append(
-        "\(isDry ? "would move" : "moved") \(Sizes.count(moved, "damaged pack")) to the folder "
+        "\(isDry ? "would move" : "moved") \(Sizes.count(moved, "damaged pack")) to the directory "
           + "'damaged' of the repository")
     }
     return lines

@@ -14,7 +14,7 @@ struct StatsCommand: SandboxCommand {
       discussion: """
         Of the whole repository: what all snapshots hold together, what is distinct in that, and \
         what is stored, with the ratios that deduplication and compression give. Of one snapshot: \
-        files and bytes of each app (group, folder) and data class.
+        files and bytes of each app (group, directory) and data class.
 
         With --json the answer is one object; for a snapshot with rows of owner, class, files and \
         bytes.

@@ -9,7 +9,7 @@ struct VersionsCommand: SandboxCommand {
   static var configuration: CommandConfiguration {
     CommandConfiguration(
       commandName: "versions",
-      abstract: "Tell which versions of a file or folder the snapshots have",
+      abstract: "Tell which versions of a file or directory the snapshots have",
       usage: "sandboxctl versions <path> [<options>]",
       discussion: """
         Lists each distinct version of a path (logical, as app/Documents in an app's data, or absolute \

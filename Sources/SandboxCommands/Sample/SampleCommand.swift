@@ -18,8 +18,8 @@ struct SampleCommand: SandboxCommand {
         """)
   }
 
-  @Argument(help: ArgumentHelp("The folder to make it in: new or empty.", valueName: "dir"))
-  var folder: ByteString
+  @Argument(help: ArgumentHelp("The directory to make it in: new or empty.", valueName: "dir"))
+  var directory: ByteString
 
   @Option(
     help: ArgumentHelp(
@@ -31,21 +31,21 @@ struct SampleCommand: SandboxCommand {
   func run(_ console: Console) throws -> ExitStatus {
     let report =
       if let day {
-        try SampleDevice.change(at: folder, day: day)
+        try SampleDevice.change(at: directory, day: day)
       } else {
-        try SampleDevice.make(at: folder)
+        try SampleDevice.make(at: directory)
       }
     if output.json {
       try console.result(
         .object(
-          JSON.path(folder) + [
+          JSON.path(directory) + [
             JSON.Member("entries", .integer(Int64(report.entries))),
             JSON.Member("removed", .integer(Int64(report.removed))),
             JSON.Member("bytes", .integer(Int64(report.bytes))),
           ]))
     } else if !output.quiet {
       let verb = day.map { "day \($0) of use: \(Sizes.count(report.entries)) entries changed" }
-      let made = "sample device in \(folder): \(Sizes.count(report.entries)) entries"
+      let made = "sample device in \(directory): \(Sizes.count(report.entries)) entries"
       try console.result("\(verb ?? made), \(Sizes.text(report.bytes))")
     }
     if !output.quiet { for note in report.notes { console.note(note) } }

@@ -104,7 +104,7 @@ struct ScheduleInstallCommand: SandboxCommand {
     var environment: [(name: String, value: String)] = []
     for name in ScheduledJob.variables {
       guard let named = Host.environment(name) else { continue }
-      // A schedule runs in another folder.
+      // A schedule runs in another directory.
       let value = named.isAbsolute ? named : (try? Host.realPath(named)) ?? named
       guard let text = value.utf8 else {
         throw UsageError("'\(name)' is not UTF-8", hint: "a schedule cannot hold it: change it")
@@ -178,18 +178,18 @@ struct ScheduleInstallCommand: SandboxCommand {
 
   private func installUnits(_ job: ScheduledJob, _ console: Console) throws -> ExitStatus {
     let units = try SystemdUnits(job)
-    let folder = try SystemdFolder()
+    let directory = try SystemdDirectory()
     let unit = job.unit
     if dryRun {
       for file in units.files {
-        try console.result("# \(folder.path.appending(ByteString(file.name)))\n\(file.text)")
+        try console.result("# \(directory.path.appending(ByteString(file.name)))\n\(file.text)")
       }
       return .done
     }
-    try folder.write(units)
+    try directory.write(units)
     let failure =
       Systemctl.fails(["daemon-reload"]) ?? Systemctl.fails(["enable", "--now", unit])
-    try tell(job, "systemd", folder.path.appending(ByteString(unit)), failure == nil, console)
+    try tell(job, "systemd", directory.path.appending(ByteString(unit)), failure == nil, console)
     guard let failure else {
       if Lingering.isOff {
         console.warning(

@@ -30,12 +30,12 @@ struct ScheduleRemoveCommand: SandboxCommand {
     let isAny = !scheduler.systemd && !scheduler.cron
     var removed: [String] = []
     if scheduler.systemd || isAny {
-      let folder = try SystemdFolder()
-      for schedule in try folder.schedules() where schedule.name == name {
+      let directory = try SystemdDirectory()
+      for schedule in try directory.schedules() where schedule.name == name {
         // Where systemd does not run there is nothing to stop.
         _ = Systemctl.fails(["disable", "--now", schedule.unit])
       }
-      if try folder.remove(name) {
+      if try directory.remove(name) {
         _ = Systemctl.fails(["daemon-reload"])
         removed.append("systemd")
       }

@@ -110,7 +110,7 @@ struct ScheduleStatusCommand: SandboxCommand {
     let isAny = !scheduler.systemd && !scheduler.cron
     var rows: [Row] = []
     if scheduler.systemd || isAny {
-      rows += try SystemdFolder().schedules().map { schedule in
+      rows += try SystemdDirectory().schedules().map { schedule in
         let times =
           schedule.calendar.isEmpty ? (nil, nil) : Systemctl.times(ofTimer: schedule.name)
         return Row(

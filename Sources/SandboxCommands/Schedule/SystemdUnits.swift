@@ -45,9 +45,9 @@ struct SystemdUnits {
 
   /// Names a man page where it is installed beside the program: systemd-analyze(1) asks man(1) for it.
   private static func documentation(_ page: String, of job: ScheduledJob) -> String {
-    let folder = ByteString(job.program).parent.parent.appending("share/man/man1")
+    let directory = ByteString(job.program).parent.parent.appending("share/man/man1")
     let isThere = ["", ".gz"].contains { suffix in
-      (try? Host.realPath(folder.appending(ByteString(page + ".1" + suffix)))) != nil
+      (try? Host.realPath(directory.appending(ByteString(page + ".1" + suffix)))) != nil
     }
     return isThere ? "Documentation=man:\(page)(1)\n" : ""
   }
@@ -115,35 +115,35 @@ extension ScheduledJob.Work {
   }
 }
 
-/// The folder of this user's units, and the units of ours in it.
-struct SystemdFolder {
+/// The directory of this user's units, and the units of ours in it.
+struct SystemdDirectory {
   let path: ByteString
 
   init() throws {
-    guard let configuration = Host.configurationFolder else {
-      throw UsageError("there is no folder for units: HOME is not set", hint: "set HOME")
+    guard let configuration = Host.configurationDirectory else {
+      throw UsageError("there is no directory for units: HOME is not set", hint: "set HOME")
     }
     path = configuration.appending("systemd/user")
   }
 
   /// Writes units; what is there under their names and not ours is refused.
   func write(_ units: SystemdUnits) throws {
-    let folder = try Folder.make(path: path, permissions: 0o755)
-    for unit in units.files { _ = try isOurs(ByteString(unit.name), in: folder) }
+    let directory = try Directory.make(path: path, permissions: 0o755)
+    for unit in units.files { _ = try isOurs(ByteString(unit.name), in: directory) }
     for unit in units.files {
       try AtomicFile.write(
-        Array(unit.text.utf8), as: ByteString(unit.name), in: folder, permissions: 0o644)
+        Array(unit.text.utf8), as: ByteString(unit.name), in: directory, permissions: 0o644)
     }
   }
 
   /// Removes the units of a schedule; false when there are none.
   func remove(_ name: String) throws -> Bool {
     var isRemoved = false
-    guard let folder = try present() else { return false }
+    guard let directory = try present() else { return false }
     for suffix in [".timer", ".service", "-failed.service"] {
       let file = ByteString(name + suffix)
-      if try isOurs(file, in: folder) {
-        try folder.remove(file)
+      if try isOurs(file, in: directory) {
+        try directory.remove(file)
         isRemoved = true
       }
     }
@@ -162,24 +162,24 @@ struct SystemdFolder {
 
   /// The schedules that are there.
   func schedules() throws -> [Schedule] {
-    guard let folder = try present() else { return [] }
-    let files = try folder.names().compactMap { $0.utf8 }.sorted()
+    guard let directory = try present() else { return [] }
+    let files = try directory.names().compactMap { $0.utf8 }.sorted()
     return try files.compactMap { file in
       guard ScheduledJob.Work.allCases.contains(where: { file.hasPrefix($0.prefix) }),
-        let text = try text(ByteString(file), in: folder), text.hasPrefix(SystemdUnits.mark),
+        let text = try text(ByteString(file), in: directory), text.hasPrefix(SystemdUnits.mark),
         text.contains("\nWantedBy=")
       else { return nil }
       let name = String(file.prefix(upTo: file.lastIndex(of: ".") ?? file.endIndex))
-      let service = try self.text(ByteString(name + ".service"), in: folder) ?? ""
+      let service = try self.text(ByteString(name + ".service"), in: directory) ?? ""
       return Schedule(
         name: name, unit: file, calendar: Self.value("OnCalendar", in: text),
         command: SystemdUnits.shellLine(Self.value("ExecStart", in: service)))
     }
   }
 
-  private func present() throws -> Folder? {
+  private func present() throws -> Directory? {
     do throws(SystemError) {
-      return try Folder.open(path: path)
+      return try Directory.open(path: path)
     } catch {
       if error.isMissing { return nil }
       throw error
@@ -191,15 +191,17 @@ struct SystemdFolder {
     return line.map { String($0.dropFirst(key.count + 1)) } ?? ""
   }
 
-  private func text(_ name: ByteString, in folder: borrowing Folder) throws -> String? {
-    guard let status = try folder.statusIfPresent(name), status.kind == .file else { return nil }
-    return try folder.file(name).readAll(limit: 1 << 20).map { String(decoding: $0, as: UTF8.self) }
+  private func text(_ name: ByteString, in directory: borrowing Directory) throws -> String? {
+    guard let status = try directory.statusIfPresent(name), status.kind == .file else { return nil }
+    return try directory.file(name).readAll(limit: 1 << 20).map {
+      String(decoding: $0, as: UTF8.self)
+    }
   }
 
   /// Whether there is a unit of ours of that name; somebody else's is an error.
-  private func isOurs(_ name: ByteString, in folder: borrowing Folder) throws -> Bool {
-    guard try folder.statusIfPresent(name) != nil else { return false }
-    guard try text(name, in: folder)?.hasPrefix(SystemdUnits.mark) == true else {
+  private func isOurs(_ name: ByteString, in directory: borrowing Directory) throws -> Bool {
+    guard try directory.statusIfPresent(name) != nil else { return false }
+    guard try text(name, in: directory)?.hasPrefix(SystemdUnits.mark) == true else {
       throw LifecycleError(
         .failed, "'\(path.appending(name))' was not written by this program: it stays as it is",
         hint: "move it away, or choose another name by '--profile'")

@@ -5,10 +5,10 @@ struct ContainerDraft {
   var kind: ContainerKind
   let path: ByteString
   let absolutePath: ByteString
-  /// The name of its own folder.
+  /// The name of its own directory.
   var uuid: ByteString
   var isReadable = true
-  /// The only entry of the folder that is the container's.
+  /// The only entry of the directory that is the container's.
   var member: ByteString?
   var metadata: ContainerMetadata?
   /// Whose container it is by its place, where the layout names containers by identifier.
@@ -43,7 +43,7 @@ struct ContainerMetadata {
 /// What the bundle in a container says.
 struct BundleFacts {
   /// Its folder: `Example.app`.
-  let folder: ByteString
+  let directory: ByteString
   let info: BundleInfo?
   let extensions: [AppExtension]
   /// The groups of the app and its extensions, each once.

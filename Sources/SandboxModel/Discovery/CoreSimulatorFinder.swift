@@ -17,13 +17,15 @@ struct CoreSimulatorFinder {
 
   /// Looks at all classes below a base.
   mutating func look(
-    below base: [ByteString], of root: borrowing Folder, _ survey: inout Survey
+    below base: [ByteString], of root: borrowing Directory, _ survey: inout Survey
   ) {
     let path = ByteString(base.map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
-    guard case .folder(let folder) = survey.descend(base, from: root, as: "") else { return }
-    for top in survey.names(in: folder, as: path) where top != ".DS_Store" {
+    guard case .folder(let directory) = survey.descend(base, from: root, as: "") else { return }
+    for top in survey.names(in: directory, as: path) where top != ".DS_Store" {
       let topPath = path.appending(top)
-      guard case .folder(let family) = survey.enter(top, in: folder, as: topPath) else { continue }
+      guard case .folder(let family) = survey.enter(top, in: directory, as: topPath) else {
+        continue
+      }
       for name in survey.names(in: family, as: topPath) where name != ".DS_Store" {
         let here = topPath.appending(name)
         guard case .folder(let members) = survey.enter(name, in: family, as: here) else {
@@ -35,18 +37,18 @@ struct CoreSimulatorFinder {
   }
 
   private mutating func look(
-    in folder: borrowing Folder, kind: ContainerKind?, as path: ByteString,
+    in directory: borrowing Directory, kind: ContainerKind?, as path: ByteString,
     _ survey: inout Survey
   ) {
-    let names = survey.names(in: folder, as: path).filter { $0 != ".DS_Store" }
+    let names = survey.names(in: directory, as: path).filter { $0 != ".DS_Store" }
     guard let kind else {
       let count = names.count {
-        survey.kind(of: $0, in: folder, as: path.appending($0)) == .directory
+        survey.kind(of: $0, in: directory, as: path.appending($0)) == .directory
       }
       return system.append(SystemContainers(path: path, count: count))
     }
     for name in names where !OwnNames.has(name) {
-      if let draft = survey.container(kind, name, in: folder, as: path.appending(name)) {
+      if let draft = survey.container(kind, name, in: directory, as: path.appending(name)) {
         drafts.append(draft)
       }
     }
@@ -61,11 +63,11 @@ extension CoreSimulatorFinder {
     var bundles: [BundleIdentifier: BundleFacts] = [:]
     let facts = Dictionary(
       drafts.compactMap { draft in
-        draft.bundle.map { (draft.path.appending($0.folder), $0) }
+        draft.bundle.map { (draft.path.appending($0.directory), $0) }
       }, uniquingKeysWith: { $1 })
     for container in containers where container.kind == .bundle {
-      guard let owner = container.owner, let folder = container.bundleFolder,
-        let fact = facts[container.path.appending(folder)]
+      guard let owner = container.owner, let directory = container.bundleDirectory,
+        let fact = facts[container.path.appending(directory)]
       else { continue }
       if bundles[owner] == nil || container.logical == .bundle(LogicalName(owner.bytes)) {
         bundles[owner] = fact

@@ -3,8 +3,8 @@ public import SystemIO
 /// A device that can be chosen by its name, known by its own records alone: its apps and containers
 /// are not looked at.
 public struct DeviceCandidate: Sendable, Hashable {
-  /// The folder that was found to be one, which `DeviceFinder.find(_:)` takes.
-  public let folder: ByteString
+  /// The directory that was found to be one, which `DeviceFinder.find(_:)` takes.
+  public let directory: ByteString
   /// The root that the device has when it is found there.
   public let root: ByteString
   public let layout: Layout
@@ -14,33 +14,35 @@ public struct DeviceCandidate: Sendable, Hashable {
 }
 
 extension DeviceFinder {
-  /// The devices at a place, sorted by path: those that the folder itself is, one for each of its
-  /// layouts, else those among the folders in it, as a Mac keeps its simulators. No link in it is
+  /// The devices at a place, sorted by path: those that the directory itself is, one for each of its
+  /// layouts, else those among the directories in it, as a Mac keeps its simulators. No link in it is
   /// followed.
   ///
-  /// - Throws: `system` where the folder cannot be read.
+  /// - Throws: `system` where the directory cannot be read.
   public func candidates(in place: ByteString) throws(ModelError) -> [DeviceCandidate] {
     do throws(SystemError) {
-      let folder = try Folder.open(path: try Host.realPath(place))
-      let own = candidates(at: folder)
+      let directory = try Directory.open(path: try Host.realPath(place))
+      let own = candidates(at: directory)
       if !own.isEmpty { return own }
       var found: [DeviceCandidate] = []
-      for name in layout == .folder ? [] : try folder.names() {
-        if let child = try? folder.folder(name) { found += candidates(at: child) }
+      for name in layout == .folder ? [] : try directory.names() {
+        if let child = try? directory.directory(name) { found += candidates(at: child) }
       }
-      return found.sorted { ($0.folder, $0.layout.rawValue) < ($1.folder, $1.layout.rawValue) }
+      return found.sorted {
+        ($0.directory, $0.layout.rawValue) < ($1.directory, $1.layout.rawValue)
+      }
     } catch {
       throw ModelError(
         .system, "look for devices in", on: error.path, error.reason, hint: error.hint)
     }
   }
 
-  /// One for each layout that a folder has.
-  private func candidates(at folder: borrowing Folder) -> [DeviceCandidate] {
+  /// One for each layout that a directory has.
+  private func candidates(at directory: borrowing Directory) -> [DeviceCandidate] {
     var found: [DeviceCandidate] = []
     for layout in self.layout.map({ [$0] }) ?? Layout.allCases {
-      guard let place = Self.place(of: folder, layout, isAsked: self.layout != nil),
-        let candidate = candidate(folder, layout, place)
+      guard let place = Self.place(of: directory, layout, isAsked: self.layout != nil),
+        let candidate = candidate(directory, layout, place)
       else { continue }
       found.append(candidate)
     }
@@ -48,35 +50,35 @@ extension DeviceFinder {
   }
 
   private func candidate(
-    _ folder: borrowing Folder, _ layout: Layout, _ place: Place
+    _ directory: borrowing Directory, _ layout: Layout, _ place: Location
   ) -> DeviceCandidate? {
-    guard let root = try? Self.root(of: place, folder.path) else { return nil }
+    guard let root = try? Self.root(of: place, directory.path) else { return nil }
     var facts = DeviceFacts()
     if case .coreSimulator(let place) = place {
       var survey = Survey(root: root)
-      facts = survey.simulatorFacts(of: folder, place)
+      facts = survey.simulatorFacts(of: directory, place)
     }
     return DeviceCandidate(
-      folder: folder.path, root: root, layout: layout, name: facts.name,
+      directory: directory.path, root: root, layout: layout, name: facts.name,
       identity: identity(layout, root, udid: facts.udid))
   }
 
-  /// The root of the device that is found at a place in a folder.
+  /// The root of the device that is found at a place in a directory.
   private static func root(
-    of place: Place, _ folder: ByteString
+    of place: Location, _ directory: ByteString
   ) throws(SystemError) -> ByteString {
     switch place {
-    case .coreSimulator, .flatpakApps, .snapFolder, .macOSHome, .folder: folder
+    case .coreSimulator, .flatpakApps, .snapDirectory, .macOSHome, .folder: directory
     case .macOSContainers(let home): home
-    case .flatpakHome: try Host.realPath(folder.appending(".var/app"))
-    case .snapHome(let name): try Host.realPath(folder.appending(name))
+    case .flatpakHome: try Host.realPath(directory.appending(".var/app"))
+    case .snapHome(let name): try Host.realPath(directory.appending(name))
     }
   }
 }
 
 extension [DeviceCandidate] {
   /// The device that a user means: by its UDID, its identity or its path; else by its name or that
-  /// of its folder, in any case of letters, when only one device has it.
+  /// of its directory, in any case of letters, when only one device has it.
   ///
   /// - Throws: `noDevice` when there is none, `ambiguousDevice` when there are several; the hint lists
   ///   them.
@@ -89,7 +91,7 @@ extension [DeviceCandidate] {
         .noDevice, "find the device", on: name,
         isEmpty ? "no device is there" : "no device that is there is called so",
         hint: isEmpty
-          ? "name the folder that it lies in with '--root', or its layout with '--layout'"
+          ? "name the directory that it lies in with '--root', or its layout with '--layout'"
           : "choose one of \(listed)")
     }
     throw ModelError(
@@ -109,13 +111,13 @@ extension [DeviceCandidate] {
 extension DeviceCandidate {
   /// Whether the name is one that no other device has.
   fileprivate func isExactly(_ word: ByteString) -> Bool {
-    if [folder, root].contains(word) || ByteString(identity.description) == word { return true }
+    if [directory, root].contains(word) || ByteString(identity.description) == word { return true }
     guard case .udid(let udid) = identity else { return false }
     return udid.folded == word.folded
   }
 
   fileprivate func isCalled(_ word: ByteString) -> Bool {
-    [name, folder.lastComponent].contains { $0?.folded == word.folded }
+    [name, directory.lastComponent].contains { $0?.folded == word.folded }
   }
 
   /// The name with the UDID, or the path, and the layout.

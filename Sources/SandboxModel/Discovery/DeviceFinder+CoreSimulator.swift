@@ -2,7 +2,7 @@ internal import SystemIO
 
 extension DeviceFinder {
   /// Looks at a device of the layout coresimulator.
-  func coreSimulator(_ root: borrowing Folder, _ place: SimulatorPlace) -> Device {
+  func coreSimulator(_ root: borrowing Directory, _ place: SimulatorLocation) -> Device {
     var survey = Survey(root: root.path)
     let facts = survey.simulatorFacts(of: root, place)
     var finder = CoreSimulatorFinder()
@@ -23,7 +23,7 @@ extension DeviceFinder {
       findings: survey.findings.sorted())
   }
 
-  private static func bases(of place: SimulatorPlace) -> [[ByteString]] {
+  private static func bases(of place: SimulatorLocation) -> [[ByteString]] {
     switch place {
     case .device: [["data", "Containers"]]
     case .data: [["Containers"]]
@@ -44,12 +44,12 @@ struct DeviceFacts {
 extension Survey {
   /// Reads `device.plist` of a simulator, or `SystemVersion.plist` of a device.
   mutating func simulatorFacts(
-    of root: borrowing Folder, _ place: DeviceFinder.SimulatorPlace
+    of root: borrowing Directory, _ place: DeviceFinder.SimulatorLocation
   ) -> DeviceFacts {
     switch place {
     case .device: return devicePropertyList(in: root, as: "device.plist")
     case .data:
-      // The record lies beside the data folder, outside the root: it need not be there.
+      // The record lies beside the data directory, outside the root: it need not be there.
       let parts = root.path.components
       guard parts.last == "data", let above = outside(Self.parent(of: root.path)) else {
         return DeviceFacts()
@@ -65,10 +65,10 @@ extension Survey {
   }
 
   private mutating func devicePropertyList(
-    in folder: borrowing Folder, as path: ByteString
+    in directory: borrowing Directory, as path: ByteString
   ) -> DeviceFacts {
     var facts = DeviceFacts()
-    guard let list = dictionary("device.plist", in: folder, as: path) else { return facts }
+    guard let list = dictionary("device.plist", in: directory, as: path) else { return facts }
     facts.udid = string("UDID", of: list, as: path)
     facts.name = string("name", of: list, as: path)
     guard let runtime = string("runtime", of: list, as: path) else { return facts }
@@ -85,12 +85,12 @@ extension Survey {
     return facts
   }
 
-  mutating func systemVersion(in root: borrowing Folder) -> DeviceFacts {
+  mutating func systemVersion(in root: borrowing Directory) -> DeviceFacts {
     var facts = DeviceFacts()
     let place: [ByteString] = ["System", "Library", "CoreServices"]
     let path: ByteString = "System/Library/CoreServices/SystemVersion.plist"
-    guard let folder = inner(place, of: root, as: ""),
-      let list = dictionary("SystemVersion.plist", in: folder, as: path)
+    guard let directory = inner(place, of: root, as: ""),
+      let list = dictionary("SystemVersion.plist", in: directory, as: path)
     else { return facts }
     facts.version = string("ProductVersion", of: list, as: path)
     let product = string("ProductName", of: list, as: path)

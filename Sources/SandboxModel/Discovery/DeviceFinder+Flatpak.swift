@@ -1,9 +1,9 @@
 internal import SystemIO
 
 extension DeviceFinder {
-  /// Looks at the apps of a home; the folder `.var/app` in it becomes the root.
-  func flatpak(home: borrowing Folder, asked: ByteString) throws(SystemError) -> Device {
-    let apps = try Folder.open(path: try Host.realPath(home.path.appending(".var/app")))
+  /// Looks at the apps of a home; the directory `.var/app` in it becomes the root.
+  func flatpak(home: borrowing Directory, asked: ByteString) throws(SystemError) -> Device {
+    let apps = try Directory.open(path: try Host.realPath(home.path.appending(".var/app")))
     var survey = Survey(root: apps.path)
     let named = home.path.appending(".var/app")
     if apps.path != named {
@@ -12,13 +12,13 @@ extension DeviceFinder {
     return flatpak(apps, home: home.path, survey)
   }
 
-  /// Looks at the folder of all apps, in a home where it is in one.
-  func flatpak(_ apps: borrowing Folder, home: ByteString?) -> Device {
+  /// Looks at the directory of all apps, in a home where it is in one.
+  func flatpak(_ apps: borrowing Directory, home: ByteString?) -> Device {
     flatpak(apps, home: home, Survey(root: apps.path))
   }
 
   private func flatpak(
-    _ apps: borrowing Folder, home: ByteString?, _ start: Survey
+    _ apps: borrowing Directory, home: ByteString?, _ start: Survey
   ) -> Device {
     var survey = start
     var finder = FlatpakFinder()
@@ -33,17 +33,19 @@ extension DeviceFinder {
       findings: survey.findings.sorted())
   }
 
-  /// The home that a path to a folder of a layout is in; nil for folders elsewhere.
+  /// The home that a path to a directory of a layout is in; nil for directories elsewhere.
   ///
-  /// - Parameter folders: the names of the folder and of those above it up to the home.
+  /// - Parameter folders: the names of the directory and of those above it up to the home.
   func home(
-    of asked: ByteString, above folders: [ByteString] = [".var", "app"]
+    of asked: ByteString, above directories: [ByteString] = [".var", "app"]
   ) throws(SystemError) -> ByteString? {
-    let absolute = asked.isAbsolute ? asked : (Host.workingFolder() ?? "/").appending(asked)
+    let absolute = asked.isAbsolute ? asked : (Host.workingDirectory() ?? "/").appending(asked)
     for path in [absolute, try Host.realPath(asked)] {
       let parts = path.components.filter { $0 != "." }
-      guard parts.suffix(folders.count) == folders[...], !parts.contains("..") else { continue }
-      return try Host.realPath(Self.path(parts.dropLast(folders.count)))
+      guard parts.suffix(directories.count) == directories[...], !parts.contains("..") else {
+        continue
+      }
+      return try Host.realPath(Self.path(parts.dropLast(directories.count)))
     }
     return nil
   }

@@ -2,19 +2,19 @@ internal import SystemIO
 
 extension DeviceFinder {
   /// Looks at a macOS user's home.
-  func macOS(_ home: borrowing Folder) -> Device {
+  func macOS(_ home: borrowing Directory) -> Device {
     var survey = Survey(root: home.path)
     var finder = MacOSFinder()
     finder.lookAtContainers(in: home, &survey)
     finder.lookAtGroups(in: home, &survey)
-    if case .folder(let folder) = survey.enter("Applications", in: home, as: "Applications") {
-      finder.lookAtBundles(in: folder, as: "Applications", &survey)
+    if case .folder(let directory) = survey.enter("Applications", in: home, as: "Applications") {
+      finder.lookAtBundles(in: directory, as: "Applications", &survey)
     }
     var facts = DeviceFacts(platform: "macOS")
     if let system = system(ofHome: home.path, below: "Users") {
       let path = system.appending("Applications")
-      if system != home.path, let folder = survey.outside(path) {
-        finder.lookAtBundles(in: folder, as: path, &survey)
+      if system != home.path, let directory = survey.outside(path) {
+        finder.lookAtBundles(in: directory, as: path, &survey)
       }
       if let root = survey.outside(system) {
         facts.version = survey.systemVersion(in: root).version

@@ -2,15 +2,15 @@ internal import SystemIO
 
 extension DeviceFinder {
   /// Where snapd keeps a user's data below the home: by default, and where the home is to show no
-  /// folder of it (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
-  static let snapFolders: [ByteString] = ["snap", ".snap/data"]
+  /// directory of it (snapd, dirs.UserHomeSnapDir and HiddenSnapDataHomeDir).
+  static let snapDirectories: [ByteString] = ["snap", ".snap/data"]
   /// Where installed snaps are mounted below the system's root (snapd, dirs.SnapMountDir).
   private static let snapMounts: [ByteString] = ["snap", "var/lib/snapd/snap"]
 
-  /// Looks at the folder of all snaps' data in a home, which becomes the root.
-  func snap(home: borrowing Folder, _ name: ByteString) throws(SystemError) -> Device {
+  /// Looks at the directory of all snaps' data in a home, which becomes the root.
+  func snap(home: borrowing Directory, _ name: ByteString) throws(SystemError) -> Device {
     let named = home.path.appending(name)
-    let snaps = try Folder.open(path: try Host.realPath(named))
+    let snaps = try Directory.open(path: try Host.realPath(named))
     var survey = Survey(root: snaps.path)
     if snaps.path != named {
       survey.note(.linkFollowed, named, "it leads to '\(snaps.path)', which is followed")
@@ -18,15 +18,15 @@ extension DeviceFinder {
     return snap(snaps, system: system(ofHome: home.path, below: "home"), survey)
   }
 
-  /// Looks at the folder of all snaps' data.
-  func snap(_ snaps: borrowing Folder, home: ByteString?) -> Device {
+  /// Looks at the directory of all snaps' data.
+  func snap(_ snaps: borrowing Directory, home: ByteString?) -> Device {
     snap(
       snaps, system: home.flatMap { system(ofHome: $0, below: "home") } ?? systemRoot,
       Survey(root: snaps.path))
   }
 
   private func snap(
-    _ snaps: borrowing Folder, system: ByteString?, _ start: Survey
+    _ snaps: borrowing Directory, system: ByteString?, _ start: Survey
   ) -> Device {
     var survey = start
     var finder = SnapFinder()
@@ -34,8 +34,8 @@ extension DeviceFinder {
     var installed: [BundleIdentifier: InstalledSnap] = [:]
     if let system {
       let data = system.appending("var/snap")
-      if let folder = survey.outside(data) {
-        finder.look(in: folder, as: data, isOfSystem: true, &survey)
+      if let directory = survey.outside(data) {
+        finder.look(in: directory, as: data, isOfSystem: true, &survey)
       }
       for mounts in Self.snapMounts {
         installed.merge(survey.snaps(in: system.appending(mounts))) { first, _ in first }

@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// Looks at a folder and finds the device that it is: its layout, apps and containers.
+/// Looks at a directory and finds the device that it is: its layout, apps and containers.
 ///
 /// Nothing is changed and nothing stays open. One thing that cannot be read never hides the others:
 /// it becomes a finding. Only a root that is no device throws.
@@ -35,14 +35,14 @@ public struct DeviceFinder: Sendable {
 
   /// Finds the device at `root`, a path that may lead through links.
   ///
-  /// - Throws: `system` when the folder cannot be opened, `noDevice` when it is no device, or none
+  /// - Throws: `system` when the directory cannot be opened, `noDevice` when it is no device, or none
   ///   of the layout that was asked for.
   public func find(_ root: ByteString) throws(ModelError) -> Device {
     do {
       let real = try Host.realPath(root)
-      let folder = try Folder.open(path: real)
-      let device = try device(in: folder, try place(of: folder, asked: root), asked: root)
-      return layout == nil ? device.noting(others: Self.layouts(of: folder)) : device
+      let directory = try Directory.open(path: real)
+      let device = try device(in: directory, try place(of: directory, asked: root), asked: root)
+      return layout == nil ? device.noting(others: Self.layouts(of: directory)) : device
     } catch let error as SystemError {
       throw ModelError(
         .system, "find a device in", on: error.path, error.reason, hint: error.hint)
@@ -54,25 +54,25 @@ public struct DeviceFinder: Sendable {
   }
 
   private func device(
-    in folder: borrowing Folder, _ place: Place, asked: ByteString
+    in directory: borrowing Directory, _ place: Location, asked: ByteString
   ) throws -> Device {
     switch place {
-    case .coreSimulator(let place): coreSimulator(folder, place)
-    case .flatpakApps: flatpak(folder, home: try home(of: asked))
-    case .flatpakHome: try flatpak(home: folder, asked: asked)
-    case .snapFolder:
+    case .coreSimulator(let place): coreSimulator(directory, place)
+    case .flatpakApps: flatpak(directory, home: try home(of: asked))
+    case .flatpakHome: try flatpak(home: directory, asked: asked)
+    case .snapDirectory:
       snap(
-        folder,
+        directory,
         home: try home(of: asked, above: ["snap"]) ?? home(of: asked, above: [".snap", "data"]))
-    case .snapHome(let name): try snap(home: folder, name)
-    case .macOSHome: macOS(folder)
-    case .macOSContainers(let home): macOS(try Folder.open(path: home))
-    case .folder: plain(folder.path)
+    case .snapHome(let name): try snap(home: directory, name)
+    case .macOSHome: macOS(directory)
+    case .macOSContainers(let home): macOS(try Directory.open(path: home))
+    case .folder: plain(directory.path)
     }
   }
 
-  /// The device that a plain folder will be that is not there yet, at an absolute path without links.
-  public func missingFolder(_ path: ByteString) -> Device { plain(path) }
+  /// The device that a plain directory will be that is not there yet, at an absolute path without links.
+  public func missingDirectory(_ path: ByteString) -> Device { plain(path) }
 
   private func plain(_ path: ByteString) -> Device {
     let name = path.lastComponent ?? "root"
@@ -80,7 +80,7 @@ public struct DeviceFinder: Sendable {
     let container = Container(
       kind: .folder, identifier: nil, identification: .layout, owner: nil, path: "",
       absolutePath: path, member: nil, uuid: nil, revision: nil, inUseSince: nil,
-      metadataUUID: nil, bundleFolder: nil,
+      metadataUUID: nil, bundleDirectory: nil,
       logical: logical, isReadable: true, logicalPrefix: logical.prefix)
     return Device(
       root: path, layout: .folder, identity: identity(.folder, path), apps: [],
@@ -95,14 +95,14 @@ public struct DeviceFinder: Sendable {
 }
 
 extension Device {
-  /// The device with a note of each other layout that its folder has, too.
+  /// The device with a note of each other layout that its directory has, too.
   fileprivate func noting(others layouts: [Layout]) -> Device {
     var device = self
     for other in layouts where other != layout {
       device.findings.append(
         Finding(
           .note, .anotherLayout, root,
-          "the folder has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"
+          "the directory has the layout \(other.rawValue), too: '--layout \(other.rawValue)' is that device"
         ))
     }
     device.findings.sort()

@@ -6,8 +6,8 @@ struct FlatpakFinder {
   private(set) var drafts: [ContainerDraft] = []
   private(set) var installed: [BundleIdentifier: FlatpakApp] = [:]
 
-  /// Looks at the folder of all apps' data.
-  mutating func lookAtData(in apps: borrowing Folder, _ survey: inout Survey) {
+  /// Looks at the directory of all apps' data.
+  mutating func lookAtData(in apps: borrowing Directory, _ survey: inout Survey) {
     for name in survey.names(in: apps, as: "") where !OwnNames.has(name) {
       if let draft = survey.container(.data, name, of: name, in: apps, as: name) {
         drafts.append(draft)
@@ -18,11 +18,11 @@ struct FlatpakFinder {
   /// Looks at the overrides of an installation and at its apps; what was found in an earlier one
   /// holds.
   mutating func lookAtInstallation(
-    _ folder: ByteString, _ scope: FlatpakInstallation.Scope, _ survey: inout Survey
+    _ directory: ByteString, _ scope: FlatpakInstallation.Scope, _ survey: inout Survey
   ) {
-    installed.merge(survey.flatpakApps(of: folder, scope)) { first, _ in first }
+    installed.merge(survey.flatpakApps(of: directory, scope)) { first, _ in first }
     guard scope == .user else { return }
-    let path = folder.appending("overrides")
+    let path = directory.appending("overrides")
     guard let overrides = survey.outside(path) else { return }
     for name in survey.names(in: overrides, as: path) {
       if name == "global" {

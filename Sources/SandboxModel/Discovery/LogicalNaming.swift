@@ -3,9 +3,9 @@ internal import SystemIO
 /// Gives each container its logical name, unique in the device.
 ///
 /// The container that is identified most surely has the plain name (`apps/com.example.app/data`),
-/// among equals the one whose folder's name comes first, so that the choice does not change from
+/// among equals the one whose directory's name comes first, so that the choice does not change from
 /// one look to the next while the containers stay. Each other that claims the same name has its
-/// folder's name behind the identifier (`apps/com.example.app~<UUID>/data`), one that nothing
+/// directory's name behind the identifier (`apps/com.example.app~<UUID>/data`), one that nothing
 /// identifies only that (`apps/~<UUID>/data`). An extension of no known app is named as its own
 /// app's.
 struct LogicalNaming {
@@ -31,7 +31,7 @@ struct LogicalNaming {
       owner: draft.owner, path: draft.path, absolutePath: draft.absolutePath,
       member: draft.member, uuid: draft.ownName, revision: draft.revision,
       inUseSince: draft.inUseSince, metadataUUID: draft.metadata?.uuid,
-      bundleFolder: draft.bundle?.folder, logical: logical,
+      bundleDirectory: draft.bundle?.directory, logical: logical,
       isReadable: draft.isReadable, logicalPrefix: logical.prefix)
   }
 
@@ -74,7 +74,7 @@ struct LogicalNaming {
 }
 
 extension ContainerDraft {
-  /// The name of its own folder, where that is not the identifier that the layout goes by.
+  /// The name of its own directory, where that is not the identifier that the layout goes by.
   fileprivate var ownName: ByteString? {
     identification == .layout || member != nil || uuid == identifier?.bytes ? nil : uuid
   }

@@ -3,61 +3,62 @@ internal import SystemIO
 /// Finds the containers of a macOS user's sandboxed apps: `Library/Containers/<id>/Data` and
 /// `Library/Group Containers/<id>` of the home, and the bundles of these apps.
 ///
-/// Containers are known by their metadata, else by their folders' names. Of bundles only those count
+/// Containers are known by their metadata, else by their directories' names. Of bundles only those count
 /// whose app, or an extension of it, has a container: other programs are in no sandbox.
 struct MacOSFinder {
-  private static let dataFolder: ByteString = "Data"
+  private static let dataDirectory: ByteString = "Data"
   private static let containers: ByteString = "Library/Containers"
   private static let groups: ByteString = "Library/Group Containers"
 
   private(set) var drafts: [ContainerDraft] = []
 
   /// Looks at the containers of a home.
-  mutating func lookAtContainers(in home: borrowing Folder, _ survey: inout Survey) {
-    guard case .folder(let folder) = survey.descend(Self.containers.components, from: home, as: "")
+  mutating func lookAtContainers(in home: borrowing Directory, _ survey: inout Survey) {
+    guard
+      case .folder(let directory) = survey.descend(Self.containers.components, from: home, as: "")
     else { return }
-    for name in survey.names(in: folder, as: Self.containers) where name != ".DS_Store" {
-      look(atContainer: name, in: folder, as: Self.containers.appending(name), &survey)
+    for name in survey.names(in: directory, as: Self.containers) where name != ".DS_Store" {
+      look(atContainer: name, in: directory, as: Self.containers.appending(name), &survey)
     }
   }
 
   private mutating func look(
-    atContainer name: ByteString, in folder: borrowing Folder, as path: ByteString,
+    atContainer name: ByteString, in directory: borrowing Directory, as path: ByteString,
     _ survey: inout Survey
   ) {
-    let data = path.appending(Self.dataFolder)
-    switch survey.enter(name, in: folder, as: path) {
+    let data = path.appending(Self.dataDirectory)
+    switch survey.enter(name, in: directory, as: path) {
     case .none: break
     case .closed:
       var draft = ContainerDraft(
         kind: .data, path: data,
-        absolutePath: folder.path.appending(name).appending(Self.dataFolder), uuid: name,
+        absolutePath: directory.path.appending(name).appending(Self.dataDirectory), uuid: name,
         isReadable: false)
-      draft.named = Self.identifier(ofFolder: name)
+      draft.named = Self.identifier(ofDirectory: name)
       drafts.append(draft)
     case .folder(let container):
       let metadata = metadata(in: container, name, as: path, of: nil, &survey)
-      guard var draft = survey.opened(.data, Self.dataFolder, in: container, as: data) else {
-        return survey.note(.stray, path, "it has no folder Data, and is left out")
+      guard var draft = survey.opened(.data, Self.dataDirectory, in: container, as: data) else {
+        return survey.note(.stray, path, "it has no directory Data, and is left out")
       }
       draft.uuid = name
       draft.metadata = metadata
-      draft.named = Self.identifier(ofFolder: name)
+      draft.named = Self.identifier(ofDirectory: name)
       drafts.append(draft)
     }
   }
 
   /// Looks at the containers that apps share.
-  mutating func lookAtGroups(in home: borrowing Folder, _ survey: inout Survey) {
-    guard case .folder(let folder) = survey.descend(Self.groups.components, from: home, as: "")
+  mutating func lookAtGroups(in home: borrowing Directory, _ survey: inout Survey) {
+    guard case .folder(let directory) = survey.descend(Self.groups.components, from: home, as: "")
     else { return }
-    for name in survey.names(in: folder, as: Self.groups) where name != ".DS_Store" {
+    for name in survey.names(in: directory, as: Self.groups) where name != ".DS_Store" {
       let path = Self.groups.appending(name)
-      guard var draft = survey.opened(.group, name, in: folder, as: path) else { continue }
-      draft.named = Self.identifier(ofFolder: name)
-      if let container = try? Folder.open(path: draft.absolutePath) {
+      guard var draft = survey.opened(.group, name, in: directory, as: path) else { continue }
+      draft.named = Self.identifier(ofDirectory: name)
+      if let container = try? Directory.open(path: draft.absolutePath) {
         let metadata = metadata(in: container, name, as: path, of: .group, &survey)
-        // The apps of the group can write this file, and cannot name their folder.
+        // The apps of the group can write this file, and cannot name their directory.
         if draft.named == nil { draft.metadata = metadata }
       }
       drafts.append(draft)
@@ -65,21 +66,23 @@ struct MacOSFinder {
   }
 
   private func metadata(
-    in container: borrowing Folder, _ name: ByteString, as path: ByteString,
+    in container: borrowing Directory, _ name: ByteString, as path: ByteString,
     of kind: ContainerKind?, _ survey: inout Survey
   ) -> ContainerMetadata? {
     let metadata = survey.metadata(
       ContainerMetadata.desktopFile, of: kind, in: container, as: path)
-    if let said = metadata?.identifier, let named = Self.identifier(ofFolder: name), said != named {
-      let holder = kind == .group ? "its folder's name holds" : "it holds"
+    if let said = metadata?.identifier, let named = Self.identifier(ofDirectory: name),
+      said != named
+    {
+      let holder = kind == .group ? "its directory's name holds" : "it holds"
       survey.warn(
-        .contradiction, path, "its metadata names '\(said)', not as its folder does: \(holder)")
+        .contradiction, path, "its metadata names '\(said)', not as its directory does: \(holder)")
     }
     return metadata
   }
 
-  /// What a folder's name says, unless it is a UUID, which says nothing.
-  private static func identifier(ofFolder name: ByteString) -> BundleIdentifier? {
+  /// What a directory's name says, unless it is a UUID, which says nothing.
+  private static func identifier(ofDirectory name: ByteString) -> BundleIdentifier? {
     let lengths = name.bytes.split(separator: UInt8(ascii: "-"), omittingEmptySubsequences: false)
       .map(\.count)
     return lengths == [8, 4, 4, 4, 12] ? nil : BundleIdentifier(name)
@@ -89,23 +92,23 @@ struct MacOSFinder {
 // MARK: - Bundles
 
 extension MacOSFinder {
-  /// Looks at a folder of apps, after the containers; extensions' containers become known as such.
+  /// Looks at a directory of apps, after the containers; extensions' containers become known as such.
   mutating func lookAtBundles(
-    in applications: borrowing Folder, as path: ByteString, _ survey: inout Survey
+    in applications: borrowing Directory, as path: ByteString, _ survey: inout Survey
   ) {
     let wanted = Set(drafts.compactMap { $0.metadata?.identifier ?? $0.named })
-    for name in survey.folders(ending: ".app", in: applications, as: path) {
+    for name in survey.directories(ending: ".app", in: applications, as: path) {
       let here = path.appending(name)
-      guard let folder = survey.child(name, of: applications, as: here),
-        let contents = survey.child(BundleShape.contentsFolder, of: folder, as: here),
+      guard let directory = survey.child(name, of: applications, as: here),
+        let contents = survey.child(BundleShape.contentsDirectory, of: directory, as: here),
         let identifier = survey.bundleInfo(
-          in: contents, as: here.appending(BundleShape.contentsFolder))?.identifier,
+          in: contents, as: here.appending(BundleShape.contentsDirectory))?.identifier,
         wanted.contains(where: { $0 == identifier || identifier.isPrefix(of: $0) })
       else { continue }
       var draft = ContainerDraft(
         kind: .bundle, path: path, absolutePath: applications.path, uuid: name)
       draft.member = name
-      draft.bundle = survey.facts(of: folder, named: name, as: here, .contents)
+      draft.bundle = survey.facts(of: directory, named: name, as: here, .contents)
       drafts.append(draft)
     }
     let extensions = Set(drafts.flatMap { $0.bundle?.extensions ?? [] }.map(\.identifier))

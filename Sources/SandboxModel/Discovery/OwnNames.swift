@@ -1,11 +1,11 @@
 public import SystemIO
 
-/// The names of this program's own folders on a device: `.sandboxctl`, and the folders beside or in
+/// The names of this program's own directories on a device: `.sandboxctl`, and the directories beside or in
 /// containers in which a restore makes everything first (`.sandboxctl-restore-…`). They are no
 /// container and no part of one.
 public enum OwnNames {
-  /// The program's folder at a device's root.
-  public static let folder: ByteString = ".sandboxctl"
+  /// The program's directory at a device's root.
+  public static let directory: ByteString = ".sandboxctl"
 
   /// Whether a name is one of these.
   public static func has(_ name: ByteString) -> Bool { name.withSpan { has($0) } }

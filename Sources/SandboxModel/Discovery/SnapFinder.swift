@@ -1,6 +1,6 @@
 public import SystemIO
 
-/// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` below a folder of all
+/// Finds the data of snaps: `<name>/{<revision>,common,current -> <revision>}` below a directory of all
 /// snaps, the user's (`~/snap`) or the system's (`/var/snap`).
 ///
 /// `common` is the data, the revision that `current` points to is in use, and each other is an old
@@ -11,14 +11,14 @@ struct SnapFinder {
 
   private(set) var drafts: [ContainerDraft] = []
 
-  /// Looks at a folder of all snaps.
+  /// Looks at a directory of all snaps.
   ///
   /// - Parameters:
   ///   - base: what findings call it: empty for the device's root.
   ///   - isOfSystem: whether it is the system's, of which only what is this process's own counts, or
   ///     all of it for the superuser.
   mutating func look(
-    in snaps: borrowing Folder, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
+    in snaps: borrowing Directory, as base: ByteString, isOfSystem: Bool, _ survey: inout Survey
   ) {
     for name in survey.names(in: snaps, as: base) where !OwnNames.has(name) {
       let path = base.isEmpty ? name : base.appending(name)
@@ -27,23 +27,23 @@ struct SnapFinder {
       case .closed:
         // What is in it cannot be told: its data is kept in mind as unreadable.
         if !isOfSystem { drafts.append(closed(name, in: snaps, as: path, &survey)) }
-      case .folder(let folder):
-        guard !isOfSystem || Self.isOwn(folder) else {
+      case .folder(let directory):
+        guard !isOfSystem || Self.isOwn(directory) else {
           survey.note(
             .unsupported, path, "the system's data of this snap is another user's, and is left out")
           continue
         }
-        look(at: SnapHome(name: name, path: path, isOfSystem: isOfSystem), in: folder, &survey)
+        look(at: SnapHome(name: name, path: path, isOfSystem: isOfSystem), in: directory, &survey)
       }
     }
   }
 
-  private static func isOwn(_ folder: borrowing Folder) -> Bool {
-    Host.userID == 0 || (try? folder.status().user) == Host.userID
+  private static func isOwn(_ directory: borrowing Directory) -> Bool {
+    Host.userID == 0 || (try? directory.status().user) == Host.userID
   }
 
   private func closed(
-    _ name: ByteString, in snaps: borrowing Folder, as path: ByteString, _ survey: inout Survey
+    _ name: ByteString, in snaps: borrowing Directory, as path: ByteString, _ survey: inout Survey
   ) -> ContainerDraft {
     survey.named(
       ContainerDraft(
@@ -53,21 +53,21 @@ struct SnapFinder {
   }
 
   private mutating func look(
-    at home: SnapHome, in folder: borrowing Folder, _ survey: inout Survey
+    at home: SnapHome, in directory: borrowing Directory, _ survey: inout Survey
   ) {
-    let revisions = home.revisions(in: folder, &survey)
-    let used = survey.currentRevision(of: home, in: folder, among: revisions)
-    for name in survey.names(in: folder, as: home.path) {
+    let revisions = home.revisions(in: directory, &survey)
+    let used = survey.currentRevision(of: home, in: directory, among: revisions)
+    for name in survey.names(in: directory, as: home.path) {
       let isRevision = revisions.contains(name)
       if name == Self.common {
-        add(home.isOfSystem ? .systemData : .data, name, home, used, folder, &survey)
+        add(home.isOfSystem ? .systemData : .data, name, home, used, directory, &survey)
       } else if isRevision, used.isOld(name) {
-        add(.oldRevision, name, home, used, folder, &survey)
+        add(.oldRevision, name, home, used, directory, &survey)
       } else if isRevision || name == SnapHome.current && used == .untold {
-        add(home.isOfSystem ? .systemRevision : .revision, name, home, used, folder, &survey)
+        add(home.isOfSystem ? .systemRevision : .revision, name, home, used, directory, &survey)
       } else if name != SnapHome.current {
         survey.warn(
-          .leftOut, home.path.appending(name),
+          .excluded, home.path.appending(name),
           "it is neither a revision of the snap nor 'common', and is in no backup")
       }
     }
@@ -75,11 +75,11 @@ struct SnapFinder {
 
   private mutating func add(
     _ kind: ContainerKind, _ name: ByteString, _ home: SnapHome, _ used: UsedRevision,
-    _ folder: borrowing Folder, _ survey: inout Survey
+    _ directory: borrowing Directory, _ survey: inout Survey
   ) {
     let path = home.path.appending(name)
-    if name == SnapHome.current, !survey.leadsOut(name, of: folder) { return }
-    guard var draft = survey.container(kind, name, of: home.name, in: folder, as: path) else {
+    if name == SnapHome.current, !survey.leadsOut(name, of: directory) { return }
+    guard var draft = survey.container(kind, name, of: home.name, in: directory, as: path) else {
       return
     }
     if name != Self.common { draft.revision = name }
@@ -89,7 +89,7 @@ struct SnapFinder {
   }
 }
 
-/// The folder of a snap's data, the user's or the system's.
+/// The directory of a snap's data, the user's or the system's.
 struct SnapHome {
   static let current: ByteString = "current"
 
@@ -101,8 +101,8 @@ struct SnapHome {
   /// The names in it that are revisions': numbers, `x` and a number for a snap that is not from the
   /// store, either with `.old` behind it while a refresh has put it aside (snapd, snap.Revision and
   /// backend/snapdata.go).
-  func revisions(in folder: borrowing Folder, _ survey: inout Survey) -> Set<ByteString> {
-    Set(survey.names(in: folder, as: path).filter { Self.isRevision($0) || Self.isPutAside($0) })
+  func revisions(in directory: borrowing Directory, _ survey: inout Survey) -> Set<ByteString> {
+    Set(survey.names(in: directory, as: path).filter { Self.isRevision($0) || Self.isPutAside($0) })
   }
 
   /// Whether a name is that of a revision.
@@ -136,19 +136,19 @@ enum UsedRevision: Equatable {
 extension Survey {
   /// Whether a name is no link, or one that leads out of the device: what it leads to in the device is
   /// a container of its own, or none, which was told of already, as when it leads nowhere.
-  fileprivate func leadsOut(_ name: ByteString, of folder: borrowing Folder) -> Bool {
-    guard (try? folder.status(name))?.kind == .symlink else { return true }
-    guard let real = try? Host.realPath(folder.path.appending(name)) else { return false }
-    return !real.isWithin(root) && !real.isWithin(folder.path)
+  fileprivate func leadsOut(_ name: ByteString, of directory: borrowing Directory) -> Bool {
+    guard (try? directory.status(name))?.kind == .symlink else { return true }
+    guard let real = try? Host.realPath(directory.path.appending(name)) else { return false }
+    return !real.isWithin(root) && !real.isWithin(directory.path)
   }
 
   /// The revision that `current` names, among those that are there.
   mutating func currentRevision(
-    of home: SnapHome, in folder: borrowing Folder, among revisions: Set<ByteString>
+    of home: SnapHome, in directory: borrowing Directory, among revisions: Set<ByteString>
   ) -> UsedRevision {
     let path = home.path.appending(SnapHome.current)
     do {
-      guard let status = try folder.statusIfPresent(SnapHome.current) else {
+      guard let status = try directory.statusIfPresent(SnapHome.current) else {
         if !revisions.isEmpty {
           warn(.contradiction, path, "it is missing, and no revision is taken for an old one")
         }
@@ -160,8 +160,8 @@ extension Survey {
           "it is no link to the revision in use, and no revision is taken for an old one")
         return .untold
       }
-      let target = try folder.target(of: SnapHome.current)
-      if let used = revision(target, of: home, in: folder, among: revisions) {
+      let target = try directory.target(of: SnapHome.current)
+      if let used = revision(target, of: home, in: directory, among: revisions) {
         return .named(used, since: min(status.modified, status.changed))
       }
       warn(
@@ -176,22 +176,22 @@ extension Survey {
   /// The revision that a target of `current` means: one beside it, by name or by where it leads; or,
   /// in a copy of another home, the one of the same snap that is here.
   private mutating func revision(
-    _ target: ByteString, of home: SnapHome, in folder: borrowing Folder,
+    _ target: ByteString, of home: SnapHome, in directory: borrowing Directory,
     among revisions: Set<ByteString>
   ) -> ByteString? {
     let parts = target.components.filter { $0 != "." }
     guard let last = parts.last, revisions.contains(last), SnapHome.isRevision(last),
-      (try? folder.statusFollowing(last))?.kind == .directory
+      (try? directory.statusFollowing(last))?.kind == .directory
     else { return nil }
     if !target.isAbsolute, parts.count == 1 { return last }
     let path = home.path.appending(SnapHome.current)
-    if (try? Host.realPath(folder.path.appending(SnapHome.current)))
-      == (try? Host.realPath(folder.path.appending(last)))
+    if (try? Host.realPath(directory.path.appending(SnapHome.current)))
+      == (try? Host.realPath(directory.path.appending(last)))
     {
       return last
     }
     guard parts.count > 1, parts[parts.count - 2] == home.name,
-      (try? folder.statusFollowing(SnapHome.current)) == nil
+      (try? directory.statusFollowing(SnapHome.current)) == nil
     else { return nil }
     note(
       .linkFollowed, path,

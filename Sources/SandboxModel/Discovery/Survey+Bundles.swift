@@ -2,10 +2,10 @@ internal import SystemIO
 
 extension Survey {
   /// Looks at the bundle in a bundle's container.
-  mutating func bundle(in container: borrowing Folder, as path: ByteString) -> BundleFacts? {
-    let apps = folders(ending: ".app", in: container, as: path)
+  mutating func bundle(in container: borrowing Directory, as path: ByteString) -> BundleFacts? {
+    let apps = directories(ending: ".app", in: container, as: path)
     guard let name = apps.first else {
-      warn(.noSingleBundle, path, "no folder ending in .app is in this bundle's container")
+      warn(.noSingleBundle, path, "no directory ending in .app is in this bundle's container")
       return nil
     }
     if apps.count > 1 {
@@ -13,56 +13,58 @@ extension Survey {
       warn(.noSingleBundle, path, "it holds several bundles (\(names)); the first is looked at")
     }
     let here = path.appending(name)
-    guard let folder = child(name, of: container, as: here) else {
+    guard let directory = child(name, of: container, as: here) else {
       return BundleFacts(
-        folder: name, info: nil, extensions: [], groups: [], hasKnownGroups: false)
+        directory: name, info: nil, extensions: [], groups: [], hasKnownGroups: false)
     }
-    return facts(of: folder, named: name, as: here, .flat)
+    return facts(of: directory, named: name, as: here, .flat)
   }
 
   /// Looks at a bundle.
   mutating func facts(
-    of folder: borrowing Folder, named name: ByteString, as path: ByteString, _ shape: BundleShape
+    of directory: borrowing Directory, named name: ByteString, as path: ByteString,
+    _ shape: BundleShape
   ) -> BundleFacts {
-    let (info, own) = infoAndEntitlements(of: folder, as: path, shape)
+    let (info, own) = infoAndEntitlements(of: directory, as: path, shape)
     var groups = own.groups
-    let extensions = extensions(of: folder, named: name, as: path, shape, groups: &groups)
+    let extensions = extensions(of: directory, named: name, as: path, shape, groups: &groups)
     return BundleFacts(
-      folder: name, info: info, extensions: extensions, groups: Self.memberships(groups),
+      directory: name, info: info, extensions: extensions, groups: Self.memberships(groups),
       hasKnownGroups: own.isKnown)
   }
 
   private mutating func infoAndEntitlements(
-    of bundle: borrowing Folder, as path: ByteString, _ shape: BundleShape
+    of bundle: borrowing Directory, as path: ByteString, _ shape: BundleShape
   ) -> (BundleInfo?, Entitlements) {
     guard shape == .contents else {
       let info = bundleInfo(in: bundle, as: path)
       return (info, entitlements(of: bundle, executable: info?.executable, as: path))
     }
-    let here = path.appending(BundleShape.contentsFolder)
-    guard let contents = child(BundleShape.contentsFolder, of: bundle, as: here) else {
+    let here = path.appending(BundleShape.contentsDirectory)
+    guard let contents = child(BundleShape.contentsDirectory, of: bundle, as: here) else {
       return (nil, Entitlements())
     }
     let info = bundleInfo(in: contents, as: here)
     let programs = here.appending("MacOS")
-    guard let folder = child("MacOS", of: contents, as: programs) else {
+    guard let directory = child("MacOS", of: contents, as: programs) else {
       return (info, Entitlements())
     }
-    return (info, entitlements(of: folder, executable: info?.executable, as: programs))
+    return (info, entitlements(of: directory, executable: info?.executable, as: programs))
   }
 
   /// Looks at the extensions that a bundle brings, adding the groups they belong to.
   private mutating func extensions(
-    of bundle: borrowing Folder, named name: ByteString, as path: ByteString, _ shape: BundleShape,
+    of bundle: borrowing Directory, named name: ByteString, as path: ByteString,
+    _ shape: BundleShape,
     groups: inout [(group: BundleIdentifier, source: EntitlementSource)]
   ) -> [AppExtension] {
     var extensions: [AppExtension] = []
-    for place in shape.extensionFolders {
+    for place in shape.extensionDirectories {
       let here = path.appending(place)
-      guard let folder = inner(place.components, of: bundle, as: path) else { continue }
-      for appex in folders(ending: ".appex", in: folder, as: here) {
+      guard let directory = inner(place.components, of: bundle, as: path) else { continue }
+      for appex in directories(ending: ".appex", in: directory, as: here) {
         let file = here.appending(appex)
-        guard let inner = child(appex, of: folder, as: file) else { continue }
+        guard let inner = child(appex, of: directory, as: file) else { continue }
         let (info, own) = infoAndEntitlements(of: inner, as: file, shape)
         guard let info else { continue }
         groups += own.groups
@@ -76,26 +78,28 @@ extension Survey {
     return extensions.sorted { ($0.identifier, $0.path) < ($1.identifier, $1.path) }
   }
 
-  /// The folders in a folder whose names have an ending, sorted.
-  mutating func folders(
-    ending: StaticString, in folder: borrowing Folder, as path: ByteString
+  /// The directories in a directory whose names have an ending, sorted.
+  mutating func directories(
+    ending: StaticString, in directory: borrowing Directory, as path: ByteString
   ) -> [ByteString] {
     let ending = ending.withUTF8Buffer { Array($0) }
     var found: [ByteString] = []
-    for name in names(in: folder, as: path) where name.count > ending.count {
+    for name in names(in: directory, as: path) where name.count > ending.count {
       guard name.bytes.suffix(ending.count).elementsEqual(ending) else { continue }
-      if kind(of: name, in: folder, as: path.appending(name)) == .directory { found.append(name) }
+      if kind(of: name, in: directory, as: path.appending(name)) == .directory {
+        found.append(name)
+      }
     }
     return found
   }
 
-  /// Opens a folder inside a container: links are not followed there.
+  /// Opens a directory inside a container: links are not followed there.
   mutating func child(
-    _ name: ByteString, of folder: borrowing Folder, as path: ByteString
-  ) -> Folder? {
+    _ name: ByteString, of directory: borrowing Directory, as path: ByteString
+  ) -> Directory? {
     do {
-      guard try folder.statusIfPresent(name)?.kind == .directory else { return nil }
-      return try folder.folder(name)
+      guard try directory.statusIfPresent(name)?.kind == .directory else { return nil }
+      return try directory.directory(name)
     } catch {
       warn(.unreadable, path, "it cannot be opened: \(error.reason)")
       return nil

@@ -3,7 +3,7 @@ internal import SystemIO
 extension Survey {
   /// Looks at one container; nil when nothing is there that could be one.
   mutating func container(
-    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> ContainerDraft? {
     switch enter(name, in: parent, as: path) {
     case .none: return nil
@@ -11,15 +11,15 @@ extension Survey {
       return ContainerDraft(
         kind: kind, path: path, absolutePath: parent.path.appending(name), uuid: name,
         isReadable: false)
-    case .folder(let folder):
-      guard take(folder, as: path) else { return nil }
+    case .folder(let directory):
+      guard take(directory, as: path) else { return nil }
       var draft = ContainerDraft(
-        kind: kind, path: path, absolutePath: folder.path, uuid: name)
-      draft.metadata = metadata(ContainerMetadata.fileName, of: kind, in: folder, as: path)
+        kind: kind, path: path, absolutePath: directory.path, uuid: name)
+      draft.metadata = metadata(ContainerMetadata.fileName, of: kind, in: directory, as: path)
       if kind == .bundle {
-        draft.bundle = bundle(in: folder, as: path)
+        draft.bundle = bundle(in: directory, as: path)
       } else if draft.metadata?.identifier == nil {
-        draft.preferences = preferences(in: folder, as: path)
+        draft.preferences = preferences(in: directory, as: path)
       }
       return draft
     }
@@ -28,7 +28,7 @@ extension Survey {
   /// Looks at a container that the layout names by its app; nil when nothing is there that could be
   /// one.
   mutating func container(
-    _ kind: ContainerKind, _ name: ByteString, of app: ByteString, in parent: borrowing Folder,
+    _ kind: ContainerKind, _ name: ByteString, of app: ByteString, in parent: borrowing Directory,
     as path: ByteString
   ) -> ContainerDraft? {
     opened(kind, name, in: parent, as: path).map { named($0, after: app) }
@@ -36,16 +36,16 @@ extension Survey {
 
   /// Opens what may be a container, of which nothing tells yet whose it is.
   mutating func opened(
-    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+    _ kind: ContainerKind, _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> ContainerDraft? {
     let isReadable: Bool
     let real: ByteString
     switch enter(name, in: parent, as: path) {
     case .none: return nil
     case .closed: (isReadable, real) = (false, parent.path.appending(name))
-    case .folder(let folder):
-      guard take(folder, as: path) else { return nil }
-      (isReadable, real) = (true, folder.path)
+    case .folder(let directory):
+      guard take(directory, as: path) else { return nil }
+      (isReadable, real) = (true, directory.path)
     }
     return ContainerDraft(
       kind: kind, path: path, absolutePath: real, uuid: name, isReadable: isReadable)
@@ -68,10 +68,11 @@ extension Survey {
   ///
   /// - Parameter kind: what the place says that it is; nil where the place does not tell.
   mutating func metadata(
-    _ name: ByteString, of kind: ContainerKind?, in folder: borrowing Folder, as path: ByteString
+    _ name: ByteString, of kind: ContainerKind?, in directory: borrowing Directory,
+    as path: ByteString
   ) -> ContainerMetadata? {
     let file = path.appending(name)
-    guard let list = dictionary(name, in: folder, as: file) else { return nil }
+    guard let list = dictionary(name, in: directory, as: file) else { return nil }
     if let kind { checkContentClass(list, of: kind, as: file) }
     let identifier = identifier("MCMMetadataIdentifier", of: list, as: file)
     if identifier == nil, list["MCMMetadataIdentifier"] == nil {
@@ -96,14 +97,14 @@ extension Survey {
   }
 
   private mutating func preferences(
-    in folder: borrowing Folder, as path: ByteString
+    in directory: borrowing Directory, as path: ByteString
   ) -> [ByteString] {
     let ending = Array(".plist".utf8)
     do {
-      guard try folder.statusIfPresent("Library")?.kind == .directory else { return [] }
-      let library = try folder.folder("Library")
+      guard try directory.statusIfPresent("Library")?.kind == .directory else { return [] }
+      let library = try directory.directory("Library")
       guard try library.statusIfPresent("Preferences")?.kind == .directory else { return [] }
-      let names = try library.folder("Preferences").names()
+      let names = try library.directory("Preferences").names()
       return names.filter { $0.bytes.suffix(ending.count).elementsEqual(ending) }
         .map { ByteString($0.bytes.dropLast(ending.count)) }
         .filter { $0.bytes.contains(UInt8(ascii: ".")) && $0.bytes.first != UInt8(ascii: ".") }

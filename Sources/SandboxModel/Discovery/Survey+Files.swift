@@ -9,15 +9,15 @@ extension Survey {
   /// Reads a file of a folder: nil when there is none, and, with a warning, when it cannot be read or
   /// has more than `limit` bytes. Links are not followed.
   mutating func bytes(
-    of name: ByteString, in folder: borrowing Folder, as path: ByteString, limit: Int
+    of name: ByteString, in directory: borrowing Directory, as path: ByteString, limit: Int
   ) -> [UInt8]? {
     do {
-      guard let status = try folder.statusIfPresent(name) else { return nil }
+      guard let status = try directory.statusIfPresent(name) else { return nil }
       guard status.kind == .file else {
         warn(.unusableFile, path, "it is no regular file, and is not read")
         return nil
       }
-      if let bytes = try folder.fileUntouched(name).readAll(limit: limit) { return bytes }
+      if let bytes = try directory.fileUntouched(name).readAll(limit: limit) { return bytes }
       warn(
         .unusableFile, path,
         "it has \(status.size) bytes, and at most \(limit) are read of such a file")
@@ -29,10 +29,10 @@ extension Survey {
 
   /// Reads a property list that must be a dictionary.
   mutating func dictionary(
-    _ name: ByteString, in folder: borrowing Folder, as path: ByteString
+    _ name: ByteString, in directory: borrowing Directory, as path: ByteString
   ) -> PropertyList? {
     guard
-      let bytes = bytes(of: name, in: folder, as: path, limit: Self.propertyListLimit)
+      let bytes = bytes(of: name, in: directory, as: path, limit: Self.propertyListLimit)
     else { return nil }
     if bytes.isEmpty {
       warn(.unusableFile, path, "it is empty, not a property list")
@@ -89,13 +89,13 @@ extension Survey {
   }
 
   /// What an Info.plist says; nil, with a warning, when it cannot be used.
-  mutating func bundleInfo(in folder: borrowing Folder, as path: ByteString) -> BundleInfo? {
+  mutating func bundleInfo(in directory: borrowing Directory, as path: ByteString) -> BundleInfo? {
     let file = path.appending("Info.plist")
-    guard (try? folder.statusIfPresent("Info.plist")) != .some(nil) else {
+    guard (try? directory.statusIfPresent("Info.plist")) != .some(nil) else {
       warn(.unusableFile, file, "it is missing, and the bundle is unnamed without it")
       return nil
     }
-    guard let list = dictionary("Info.plist", in: folder, as: file) else { return nil }
+    guard let list = dictionary("Info.plist", in: directory, as: file) else { return nil }
     return bundleInfo(of: list, as: file)
   }
 

@@ -8,18 +8,18 @@ struct FlatpakApp {
 
 extension Survey {
   /// The apps of a Flatpak installation (`~/.local/share/flatpak`, `/var/lib/flatpak`), by identifier;
-  /// none when there is no such folder.
+  /// none when there is no such directory.
   mutating func flatpakApps(
     of installation: ByteString, _ scope: FlatpakInstallation.Scope
   ) -> [BundleIdentifier: FlatpakApp] {
     var apps: [BundleIdentifier: FlatpakApp] = [:]
     let path = installation.appending("app")
-    guard let top = outside(installation), let folder = inner(["app"], of: top, as: installation)
+    guard let top = outside(installation), let directory = inner(["app"], of: top, as: installation)
     else { return apps }
     let configuration = KeyFile(text("config", ["repo"], of: top, as: installation) ?? [])
-    for name in names(in: folder, as: path) {
+    for name in names(in: directory, as: path) {
       guard let identifier = BundleIdentifier(name),
-        let home = inner([name], of: folder, as: path)
+        let home = inner([name], of: directory, as: path)
       else { continue }
       apps[identifier] = flatpakApp(name, in: home, as: path.appending(name), scope, configuration)
     }
@@ -27,7 +27,7 @@ extension Survey {
   }
 
   private mutating func flatpakApp(
-    _ name: ByteString, in home: borrowing Folder, as path: ByteString,
+    _ name: ByteString, in home: borrowing Directory, as path: ByteString,
     _ scope: FlatpakInstallation.Scope, _ configuration: KeyFile
   ) -> FlatpakApp? {
     guard let branch = linked("current", in: home, as: path, components: 2),
@@ -54,7 +54,7 @@ extension Survey {
   /// The app's name and version: by the deployment's record, else by the desktop entry and the
   /// newest release in the metainfo.
   private mutating func flatpakInfo(
-    _ name: ByteString, _ record: FlatpakDeployment?, in deployed: borrowing Folder,
+    _ name: ByteString, _ record: FlatpakDeployment?, in deployed: borrowing Directory,
     as path: ByteString
   ) -> BundleInfo {
     var info = BundleInfo(identifier: BundleIdentifier(name))
@@ -65,10 +65,10 @@ extension Survey {
       let entry = text(file, ["export", "share", "applications"], of: deployed, as: path)
       info.displayName = entry.flatMap { KeyFile($0).value("Name", in: "Desktop Entry") }
     }
-    for (folder, ending) in [("metainfo", ".metainfo.xml"), ("appdata", ".appdata.xml")]
+    for (directory, ending) in [("metainfo", ".metainfo.xml"), ("appdata", ".appdata.xml")]
     where info.version == nil {
       let file = ByteString(Array(name.bytes) + ending.utf8)
-      let list = text(file, ["files", "share", ByteString(folder)], of: deployed, as: path)
+      let list = text(file, ["files", "share", ByteString(directory)], of: deployed, as: path)
       info.version = list.flatMap { Metainfo.newestRelease(in: $0) }
     }
     return info

@@ -9,13 +9,13 @@ struct InstalledSnap {
 }
 
 extension Survey {
-  /// The snaps that are mounted below a folder (`/snap`), by name; none when there is no such folder.
+  /// The snaps that are mounted below a directory (`/snap`), by name; none when there is no such directory.
   mutating func snaps(in mounts: ByteString) -> [BundleIdentifier: InstalledSnap] {
-    guard let folder = outside(mounts) else { return [:] }
+    guard let directory = outside(mounts) else { return [:] }
     var snaps: [BundleIdentifier: InstalledSnap] = [:]
-    for name in names(in: folder, as: mounts) {
+    for name in names(in: directory, as: mounts) {
       guard let identifier = BundleIdentifier(name),
-        let home = inner([name], of: folder, as: mounts)
+        let home = inner([name], of: directory, as: mounts)
       else { continue }
       snaps[identifier] = snap(identifier, in: home, as: mounts.appending(name))
     }
@@ -24,7 +24,7 @@ extension Survey {
 
   /// What `meta/snap.yaml` of the revision in use says (snapcraft.io, The snap format).
   private mutating func snap(
-    _ identifier: BundleIdentifier, in home: borrowing Folder, as path: ByteString
+    _ identifier: BundleIdentifier, in home: borrowing Directory, as path: ByteString
   ) -> InstalledSnap? {
     guard
       let revision = linked(SnapHome.current, in: home, as: path, components: 1)?.first,

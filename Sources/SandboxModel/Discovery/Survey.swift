@@ -1,12 +1,12 @@
 internal import SystemIO
 
-/// What a look at a device collects on its way, and how it looks: folders of the layout are entered
+/// What a look at a device collects on its way, and how it looks: directories of the layout are entered
 /// through links and onto other file systems, once and said; files are read whole and bounded.
 struct Survey {
   /// The device's root, absolute and without links.
   let root: ByteString
   private(set) var findings: [Finding] = []
-  /// Folders taken as containers already, by device and inode.
+  /// Directories taken as containers already, by device and inode.
   private var taken: [FileIdentity: ByteString] = [:]
 
   /// The user whose rights the program has.
@@ -26,23 +26,23 @@ struct Survey {
   }
 }
 
-// MARK: - Folders
+// MARK: - Directories
 
 extension Survey {
-  /// What stands under a name where the layout has a folder.
+  /// What stands under a name where the layout has a directory.
   enum Standing: ~Copyable {
-    case folder(Folder)
-    /// A folder or a link to one that cannot be opened: it is there, and nobody can look.
+    case folder(Directory)
+    /// A directory or a link to one that cannot be opened: it is there, and nobody can look.
     case closed
-    /// Nothing, or nothing that is a folder.
+    /// Nothing, or nothing that is a directory.
     case none
   }
 
-  /// Opens a folder of the layout or a container's root, following a link in its place.
+  /// Opens a directory of the layout or a container's root, following a link in its place.
   ///
   /// - Parameter path: what findings call it, relative to the root.
   mutating func enter(
-    _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+    _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) -> Standing {
     do {
       guard let status = try parent.statusIfPresent(name) else { return .none }
@@ -51,7 +51,7 @@ extension Survey {
         if status.isMountPoint {
           note(.mountEntered, path, "it is on another file system, which is entered")
         }
-        return .folder(try parent.folder(name))
+        return .folder(try parent.directory(name))
       case .symlink:
         if let owner = foreignOwner(of: status) {
           warn(
@@ -61,7 +61,7 @@ extension Survey {
         }
         return try follow(name, in: parent, as: path)
       default:
-        note(.stray, path, "it is no folder, and is left out")
+        note(.stray, path, "it is no directory, and is left out")
         return .none
       }
     } catch {
@@ -77,7 +77,7 @@ extension Survey {
   }
 
   private mutating func follow(
-    _ name: ByteString, in parent: borrowing Folder, as path: ByteString
+    _ name: ByteString, in parent: borrowing Directory, as path: ByteString
   ) throws(SystemError) -> Standing {
     let target = try parent.target(of: name)
     let real: ByteString
@@ -90,36 +90,36 @@ extension Survey {
       return .none
     }
     if root.isWithin(real) || parent.path.isWithin(real) {
-      warn(.repeatedFolder, path, "it is a link to '\(target)', which holds it or the device")
+      warn(.repeatedDirectory, path, "it is a link to '\(target)', which holds it or the device")
       return .none
     }
     guard try parent.statusFollowing(name).kind == .directory else {
-      note(.stray, path, "it is a link to '\(target)', which is no folder, and is left out")
+      note(.stray, path, "it is a link to '\(target)', which is no directory, and is left out")
       return .none
     }
     note(.linkFollowed, path, "it is a link to '\(target)', which is followed")
-    return .folder(try Folder.open(path: real))
+    return .folder(try Directory.open(path: real))
   }
 
-  /// Opens a folder some levels down, each as `enter` does.
+  /// Opens a directory some levels down, each as `enter` does.
   mutating func descend(
-    _ names: [ByteString], from parent: borrowing Folder, as path: ByteString
+    _ names: [ByteString], from parent: borrowing Directory, as path: ByteString
   ) -> Standing {
     guard let first = names.first else { return .none }
     let here = path.appending(first)
     switch enter(first, in: parent, as: here) {
-    case .folder(let folder):
-      if names.count == 1 { return .folder(folder) }
-      return descend(Array(names.dropFirst()), from: folder, as: here)
+    case .folder(let directory):
+      if names.count == 1 { return .folder(directory) }
+      return descend(Array(names.dropFirst()), from: directory, as: here)
     case .closed: return .closed
     case .none: return .none
     }
   }
 
-  /// The names in a folder, sorted; none, with a warning, when it cannot be listed.
-  mutating func names(in folder: borrowing Folder, as path: ByteString) -> [ByteString] {
+  /// The names in a directory, sorted; none, with a warning, when it cannot be listed.
+  mutating func names(in directory: borrowing Directory, as path: ByteString) -> [ByteString] {
     do {
-      return try folder.names()
+      return try directory.names()
     } catch {
       warn(.unreadable, path, "it cannot be listed: \(error.reason)")
       return []
@@ -128,21 +128,21 @@ extension Survey {
 
   /// What kind of thing a name is, a link's own; nil, with a warning, when it cannot be looked at.
   mutating func kind(
-    of name: ByteString, in folder: borrowing Folder, as path: ByteString
+    of name: ByteString, in directory: borrowing Directory, as path: ByteString
   ) -> FileKind? {
     do {
-      return try folder.statusIfPresent(name)?.kind
+      return try directory.statusIfPresent(name)?.kind
     } catch {
       warn(.unreadable, path, "it cannot be looked at: \(error.reason)")
       return nil
     }
   }
 
-  /// Takes a folder as a container; false, with a warning, when it is one already by another path.
-  mutating func take(_ folder: borrowing Folder, as path: ByteString) -> Bool {
-    guard let identity = try? folder.status().identity else { return true }
+  /// Takes a directory as a container; false, with a warning, when it is one already by another path.
+  mutating func take(_ directory: borrowing Directory, as path: ByteString) -> Bool {
+    guard let identity = try? directory.status().identity else { return true }
     if let other = taken[identity] {
-      warn(.repeatedFolder, path, "it is the same folder as '\(other)', and is left out")
+      warn(.repeatedDirectory, path, "it is the same directory as '\(other)', and is left out")
       return false
     }
     taken[identity] = path

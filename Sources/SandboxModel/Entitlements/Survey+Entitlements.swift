@@ -3,7 +3,7 @@ internal import SystemIO
 extension Survey {
   /// Reads the entitlements of a bundle (an app or an extension) from all places that have them.
   mutating func entitlements(
-    of bundle: borrowing Folder, executable: ByteString?, as path: ByteString
+    of bundle: borrowing Directory, executable: ByteString?, as path: ByteString
   ) -> Entitlements {
     var entitlements = Entitlements()
     if let executable {
@@ -22,7 +22,7 @@ extension Survey {
   }
 
   private mutating func program(
-    _ name: ByteString, in bundle: borrowing Folder, as path: ByteString
+    _ name: ByteString, in bundle: borrowing Directory, as path: ByteString
   ) -> [MachO.Found] {
     guard isProgramName(name, as: path) else { return [] }
     do {
@@ -52,7 +52,7 @@ extension Survey {
   }
 
   private mutating func profile(
-    of bundle: borrowing Folder, as path: ByteString, to entitlements: inout Entitlements
+    of bundle: borrowing Directory, as path: ByteString, to entitlements: inout Entitlements
   ) {
     guard
       let bytes = bytes(

@@ -1,11 +1,11 @@
 public import SystemIO
 
-/// An app as it comes: what a `.app` folder or an `.ipa` says of itself.
+/// An app as it comes: what a `.app` directory or an `.ipa` says of itself.
 public struct AppPackage: Hashable, Sendable {
   /// Where it was read from.
   public let origin: PackageOrigin
   /// The bundle's folder: `Example.app`.
-  public let bundleFolder: ByteString
+  public let bundleDirectory: ByteString
   /// How the bundle is laid out, which tells iOS's from macOS's.
   public let shape: BundleShape
   public let identifier: BundleIdentifier
@@ -30,14 +30,14 @@ public struct AppPackage: Hashable, Sendable {
 
   /// Makes a package's description; who makes it has read the package.
   public init(
-    origin: PackageOrigin, bundleFolder: ByteString, shape: BundleShape,
+    origin: PackageOrigin, bundleDirectory: ByteString, shape: BundleShape,
     identifier: BundleIdentifier, displayName: ByteString? = nil, version: ByteString? = nil,
     build: ByteString? = nil, extensions: [AppExtension] = [], groups: [GroupMembership] = [],
     hasKnownGroups: Bool = false, migration: ContainerMigration? = nil,
     size: PackageSize = PackageSize(), findings: [Finding] = []
   ) {
     self.origin = origin
-    self.bundleFolder = bundleFolder
+    self.bundleDirectory = bundleDirectory
     self.shape = shape
     self.identifier = identifier
     self.displayName = displayName
@@ -60,7 +60,7 @@ public struct PackageOrigin: Hashable, Sendable {
 
   /// What a package may be.
   public enum Form: String, Hashable, Sendable {
-    /// A folder that is the bundle.
+    /// A directory that is the bundle.
     case folder
     /// A zip archive: an `.ipa`, or a bundle that was zipped.
     case archive
@@ -75,11 +75,11 @@ public struct PackageOrigin: Hashable, Sendable {
 
 /// How much a package holds.
 public struct PackageSize: Hashable, Sendable {
-  /// Folders, files and links, the bundle's own folder among them.
+  /// Directories, files and links, the bundle's own directory among them.
   public var entries: Int
   /// Bytes of all files.
   public var bytes: UInt64
-  /// Bytes that it takes of a volume: each file in whole blocks of 4 KiB, and one for each folder.
+  /// Bytes that it takes of a volume: each file in whole blocks of 4 KiB, and one for each directory.
   public private(set) var allocated: UInt64 = 0
 
   /// Makes a size; what it takes of a volume is not known by it.

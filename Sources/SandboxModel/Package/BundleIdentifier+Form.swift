@@ -5,7 +5,7 @@ extension BundleIdentifier {
   /// and dots between parts that are not empty, at most 155 bytes.
   ///
   /// Source: Information Property List Key Reference, CFBundleIdentifier; underscores are seen in
-  /// older apps and in groups. What passes is safe as the name of a folder.
+  /// older apps and in groups. What passes is safe as the name of a directory.
   public var fault: String? {
     if bytes.count > 155 { return "it has \(bytes.count) bytes, and at most 155 are allowed" }
     if bytes.bytes.contains(UInt8(ascii: "$")) {

@@ -7,10 +7,10 @@ public enum BundleShape: String, Hashable, Sendable {
   /// In `Contents`, as on macOS.
   case contents
 
-  static let contentsFolder: ByteString = "Contents"
+  static let contentsDirectory: ByteString = "Contents"
 
-  /// The folders of its extensions.
-  var extensionFolders: [ByteString] {
+  /// The directories of its extensions.
+  var extensionDirectories: [ByteString] {
     switch self {
     case .flat: ["PlugIns", "Extensions"]
     case .contents: ["Contents/PlugIns", "Contents/Extensions"]

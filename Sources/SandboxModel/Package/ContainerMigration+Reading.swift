@@ -3,8 +3,8 @@
 //   Move      array; each a path, or an array of two: from where and to where
 //   Symlink   array of paths
 //
-// A path begins with a variable that names a folder of a home; ${BundleId} may stand anywhere. What
-// names no such variable, leaves its folder, is a whole folder of the user's, or lies in containers
+// A path begins with a variable that names a directory of a home; ${BundleId} may stand anywhere. What
+// names no such variable, leaves its directory, is a whole directory of the user's, or lies in containers
 // is refused, and with it the whole list: a migration by half would lose what belongs together.
 internal import SystemIO
 
@@ -80,8 +80,8 @@ extension ContainerMigration {
 struct MigrationPath {
   let app: BundleIdentifier
 
-  /// The folders of a home that variables name.
-  private static let folders: [ByteString: ByteString] = [
+  /// The directories of a home that variables name.
+  private static let directories: [ByteString: ByteString] = [
     "ApplicationSupport": "Library/Application Support",
     "AutosavedInformation": "Library/Autosave Information",
     "Caches": "Library/Caches",
@@ -89,7 +89,7 @@ struct MigrationPath {
     "Home": "",
     "Library": "Library",
   ]
-  /// Whole folders that belong to no one app, and what is a container's already.
+  /// Whole directories that belong to no one app, and what is a container's already.
   private static let refused: [ByteString] = ["Library/Containers", "Library/Group Containers"]
 
   /// A path relative to a home, with its variables replaced.
@@ -98,14 +98,14 @@ struct MigrationPath {
       separator: UInt8(ascii: "/"), omittingEmptySubsequences: false
     ).map { ByteString($0) }
     guard let first = parts.first, let variable = Self.variable(first),
-      let folder = Self.folders[variable]
+      let directory = Self.directories[variable]
     else {
-      throw fault(text, "does not begin with a variable that names a folder, as ${Library} does")
+      throw fault(text, "does not begin with a variable that names a directory, as ${Library} does")
     }
-    var path = folder
+    var path = directory
     for part in parts.dropFirst() { path = path.appending(try component(part, of: text)) }
-    if path == folder || Self.folders.values.contains(path) {
-      throw fault(text, "is a whole folder of the user's, and not the app's alone")
+    if path == directory || Self.directories.values.contains(path) {
+      throw fault(text, "is a whole directory of the user's, and not the app's alone")
     }
     if Self.refused.contains(where: { path.isWithin($0) }) {
       throw fault(text, "lies in containers, which no migration may touch")
@@ -128,7 +128,7 @@ struct MigrationPath {
     if name.isEmpty || name == "." || name == ".." || name.hasNUL {
       throw fault(text, "has an empty component, '.', '..' or a NUL")
     }
-    if name.bytes.contains(UInt8(ascii: "/")) { throw fault(text, "names another folder") }
+    if name.bytes.contains(UInt8(ascii: "/")) { throw fault(text, "names another directory") }
     if name.count > 255 { throw fault(text, "has a name of more than 255 bytes") }
     if Self.holdsVariable(name) { throw fault(text, "has a variable that is not known there") }
     return name

@@ -1,6 +1,6 @@
 /// The entries of a package, one after another: once, forwards, whatever it is made of.
 ///
-/// A folder comes before what is in it, and each path once. No path leads through a link of the
+/// A directory comes before what is in it, and each path once. No path leads through a link of the
 /// package, and no link out of the bundle.
 public protocol EntrySource: ~Copyable {
   /// The next entry; nil behind the last one. What was not read of a file before is passed over.

@@ -1,9 +1,9 @@
 public import SystemIO
 
-/// A folder, file or link of an app's package.
+/// A directory, file or link of an app's package.
 public struct PackageEntry: Hashable, Sendable {
-  /// Where it belongs, relative to the folder that holds the bundle: `Example.app/Info.plist`. No
-  /// component is empty, `.` or `..` or holds a NUL, and the first one is the bundle's folder.
+  /// Where it belongs, relative to the directory that holds the bundle: `Example.app/Info.plist`. No
+  /// component is empty, `.` or `..` or holds a NUL, and the first one is the bundle's directory.
   public let path: ByteString
   public let kind: Kind
   /// The permission bits, at most 0o777: set-user-id and its like are never taken over.

@@ -17,7 +17,7 @@ extension PackageInspection {
     }
     let migration = migration(for: identifier, app)
     return AppPackage(
-      origin: origin, bundleFolder: bundle, shape: app.shape, identifier: identifier,
+      origin: origin, bundleDirectory: bundle, shape: app.shape, identifier: identifier,
       displayName: app.info.displayName, version: app.info.version, build: app.info.build,
       extensions: extensions.sorted { ($0.identifier, $0.path) < ($1.identifier, $1.path) },
       groups: Survey.memberships(groups), hasKnownGroups: own.isKnown, migration: migration,
@@ -57,9 +57,9 @@ extension PackageInspection {
   }
 
   private func infoPath(of part: Part) -> ByteString {
-    let folder =
-      part.shape == .contents ? part.bundle.appending(BundleShape.contentsFolder) : part.bundle
-    return folder.appending(PackagePlaces.info)
+    let directory =
+      part.shape == .contents ? part.bundle.appending(BundleShape.contentsDirectory) : part.bundle
+    return directory.appending(PackageLocations.info)
   }
 
   /// The entitlements of a bundle, in the order that `Entitlements` states.
@@ -69,11 +69,11 @@ extension PackageInspection {
       survey.add(
         found.propertyList, from: found.source, as: part.program ?? part.bundle, to: &entitlements)
     }
-    let archived = part.programs.appending(PackagePlaces.archived)
+    let archived = part.programs.appending(PackageLocations.archived)
     if let bytes = files[archived] {
       survey.add(bytes, from: .archivedEntitlements, as: archived, to: &entitlements)
     }
-    let profile = part.programs.appending(PackagePlaces.profile)
+    let profile = part.programs.appending(PackageLocations.profile)
     if let bytes = files[profile] { survey.add(profile: bytes, as: profile, to: &entitlements) }
     return entitlements
   }
@@ -97,7 +97,7 @@ extension PackageInspection {
   private mutating func migration(
     for app: BundleIdentifier, _ part: Part
   ) -> ContainerMigration? {
-    let path = PackagePlaces.migration.reduce(bundle.appending(BundleShape.contentsFolder)) {
+    let path = PackageLocations.migration.reduce(bundle.appending(BundleShape.contentsDirectory)) {
       $0.appending($1)
     }
     guard part.shape == .contents, let bytes = files[path] else { return nil }

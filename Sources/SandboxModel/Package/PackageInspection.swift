@@ -25,10 +25,11 @@ public struct PackageInspection {
     let shape: BundleShape
     let info: BundleInfo
     var facts: MachO.Facts?
-    /// The folder of its program and of what lies beside it.
+    /// The directory of its program and of what lies beside it.
     var programs: ByteString {
       shape == .contents
-        ? bundle.appending(BundleShape.contentsFolder).appending(PackagePlaces.programs) : bundle
+        ? bundle.appending(BundleShape.contentsDirectory).appending(PackageLocations.programs)
+        : bundle
     }
     /// Its program's path; nil when none is named.
     var program: ByteString? { info.executable.map { programs.appending($0) } }
@@ -42,7 +43,7 @@ public struct PackageInspection {
   }
 
   /// Whether the bytes of this file are wanted.
-  public func wants(_ path: ByteString) -> Bool { PackagePlaces.isTelling(path) }
+  public func wants(_ path: ByteString) -> Bool { PackageLocations.isTelling(path) }
 
   /// The most bytes that such a file may have; a larger one is told of by `skip`.
   public static var fileLimit: Int { Survey.propertyListLimit }
@@ -64,8 +65,8 @@ public struct PackageInspection {
   public mutating func skip(_ path: ByteString, size: UInt64) throws(ModelError) {
     let reason = "it has \(size) bytes, and at most \(Self.fileLimit) are read of such a file"
     survey.warn(.unusableFile, path, reason)
-    let place = PackagePlaces.place(of: path)
-    if place.bundle == bundle, place.inner == [PackagePlaces.info] {
+    let place = PackageLocations.place(of: path)
+    if place.bundle == bundle, place.inner == [PackageLocations.info] {
       throw fault("its '\(path)' cannot be used: \(reason)")
     }
   }
@@ -76,8 +77,8 @@ public struct PackageInspection {
   public mutating func programs() throws(ModelError) -> [ByteString] {
     parts = [try app()]
     for path in files.keys.sorted() {
-      let place = PackagePlaces.place(of: path)
-      guard place.inner == [PackagePlaces.info], place.bundle != bundle,
+      let place = PackageLocations.place(of: path)
+      guard place.inner == [PackageLocations.info], place.bundle != bundle,
         let info = info(at: path)
       else { continue }
       parts.append(Part(bundle: place.bundle, shape: place.shape, info: info))
@@ -104,8 +105,8 @@ public struct PackageInspection {
   }
 
   private mutating func app() throws(ModelError) -> Part {
-    let flat = bundle.appending(PackagePlaces.info)
-    let contents = bundle.appending(BundleShape.contentsFolder).appending(PackagePlaces.info)
+    let flat = bundle.appending(PackageLocations.info)
+    let contents = bundle.appending(BundleShape.contentsDirectory).appending(PackageLocations.info)
     let shape: BundleShape = files[flat] == nil && files[contents] != nil ? .contents : .flat
     let path = shape == .flat ? flat : contents
     guard files[path] != nil else {

@@ -14,7 +14,7 @@ public import SystemIO
 /// | system's revision | `apps/<app>/system-revision` |
 /// | old revision of the system's | `apps/<app>/old-system-revisions/<number>` |
 /// | group | `groups/<group>` |
-/// | folder | `folders/<name>` |
+/// | directory | `folders/<name>` |
 public enum LogicalContainer: Hashable, Sendable {
   case bundle(LogicalName)
   case data(LogicalName)

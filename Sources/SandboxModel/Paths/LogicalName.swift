@@ -1,16 +1,16 @@
 public import SystemIO
 
-/// The component of a logical path that names an app, an extension, a group or a folder.
+/// The component of a logical path that names an app, an extension, a group or a directory.
 ///
 /// It is an identifier, and where that alone does not tell two containers of a device apart, the
-/// name of the container's own folder (its UUID): `com.example.app`, `com.example.app~<UUID>` for
+/// name of the container's own directory (its UUID): `com.example.app`, `com.example.app~<UUID>` for
 /// a second container that claims the same app, `~<UUID>` for one that nothing identifies. In
 /// both parts `/`, NUL, `%` and `~` are written as `%2F %00 %25 %7E`, and of `.` and `..` the
 /// first dot as `%2E`; so any bytes give one component, and the component gives the bytes back.
 public struct LogicalName: Hashable, Sendable {
   /// The identifier; empty when nothing identifies the container.
   public let identifier: ByteString
-  /// The container's own folder, where the identifier alone does not name it.
+  /// The container's own directory, where the identifier alone does not name it.
   public let instance: ByteString?
 
   /// Makes a name. One of an empty identifier and no instance is no path component: it names

@@ -8,7 +8,7 @@ public struct LogicalPath: Hashable, Comparable, Sendable {
   /// The components joined with `/`; empty for the root.
   public let bytes: ByteString
 
-  /// The path above all apps, groups and folders.
+  /// The path above all apps, groups and directories.
   public static let root = LogicalPath(checked: "")
 
   private init(checked bytes: ByteString) { self.bytes = bytes }

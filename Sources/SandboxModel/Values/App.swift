@@ -40,7 +40,7 @@ public struct AppExtension: Hashable, Sendable {
   public let displayName: ByteString?
   public let version: ByteString?
   public let build: ByteString?
-  /// Its folder in the bundle's container: `Example.app/PlugIns/Share.appex`.
+  /// Its directory in the bundle's container: `Example.app/PlugIns/Share.appex`.
   public let path: ByteString
 
   /// Makes an extension.

@@ -1,9 +1,9 @@
 internal import SystemIO
 
-/// Finds the containers of a device by their folders and by their logical names, so that mapping a
+/// Finds the containers of a device by their directories and by their logical names, so that mapping a
 /// path costs its own length and not the number of containers.
 struct ContainerIndex: Sendable {
-  /// The containers' places in the device's list by their folders' absolute paths, with links
+  /// The containers' places in the device's list by their directories' absolute paths, with links
   /// followed and as the layout names them.
   private var homes: [ByteString: [Int]] = [:]
   private var names: [LogicalContainer: Int] = [:]
@@ -19,7 +19,7 @@ struct ContainerIndex: Sendable {
   /// The container of that name.
   func place(of name: LogicalContainer) -> Int? { names[name] }
 
-  /// The containers whose folder is the path or above it, the nearest first, with the rest of the
+  /// The containers whose directory is the path or above it, the nearest first, with the rest of the
   /// path.
   func containers(around path: ByteString) -> [(place: Int, inner: ByteString)] {
     var found: [(place: Int, inner: ByteString)] = []

@@ -26,7 +26,7 @@ extension Device {
     }
   }
 
-  /// The containers that belong to no app: groups and folders aside, those of which nothing tells
+  /// The containers that belong to no app: groups and directories aside, those of which nothing tells
   /// the app.
   public var containersWithoutApp: [Container] {
     containers.filter { $0.owner == nil && $0.kind != .group && $0.kind != .folder }
@@ -42,7 +42,7 @@ extension Device {
   /// Where a logical path is on this device: its container and the path in it.
   ///
   /// - Throws: `logicalPath` when the path names no container, or none that this device has, or a
-  ///   part of its folder that is not the container's.
+  ///   part of its directory that is not the container's.
   public func resolve(
     _ path: LogicalPath
   ) throws(ModelError) -> (container: Container, inner: ByteString) {
@@ -80,7 +80,7 @@ extension Device {
 }
 
 extension Container {
-  /// Whether a path below its folder is the container's own: all are but where there is a `member`.
+  /// Whether a path below its directory is the container's own: all are but where there is a `member`.
   func has(_ inner: ByteString) -> Bool {
     member.map { inner.isWithin($0) } ?? true
   }

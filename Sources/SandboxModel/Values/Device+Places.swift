@@ -3,7 +3,7 @@ public import SystemIO
 /// Where a container is to be: below one of the layout's own directories, by names of one component
 /// each. There is no other way to make one, so that no identifier, UUID or revision that an app, a
 /// snapshot or a package says leads out of that directory (SECURITY.md).
-public struct ContainerPlace: Hashable, Sendable {
+public struct ContainerLocation: Hashable, Sendable {
   /// The directory that the container's own is in, or for a container that is one file the file;
   /// absolute, with the links that the layout's directories may be resolved.
   public let parent: ByteString
@@ -52,18 +52,18 @@ extension ModelError {
 extension Device {
   /// Where the layout has a container that the device lacks; nil where it can have none of the kind.
   ///
-  /// - Parameter name: the UUID of its folder, where the layout names folders so, a new one unless
+  /// - Parameter name: the UUID of its directory, where the layout names directories so, a new one unless
   ///   given; or the number of a snap's revision.
   /// - Throws: `containerName` if the layout would name a directory by what is not one plain component,
   ///   no UUID or no revision.
   public func place(
     forNew container: LogicalContainer, named name: ByteString? = nil
-  ) throws(ModelError) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerLocation? {
     switch layout {
-    case .coreSimulator: try simulatorPlace(forNew: container, name ?? Self.newUUID())
-    case .flatpak: try flatpakPlace(forNew: container)
-    case .macOS: try desktopPlace(forNew: container)
-    case .snap: try snapPlace(forNew: container, revision: name)
+    case .coreSimulator: try simulatorLocation(forNew: container, name ?? Self.newUUID())
+    case .flatpak: try flatpakLocation(forNew: container)
+    case .macOS: try desktopLocation(forNew: container)
+    case .snap: try snapLocation(forNew: container, revision: name)
     case .folder: nil
     }
   }
@@ -89,13 +89,13 @@ extension Device {
     return ByteString(String(digits))
   }
 
-  private func simulatorPlace(
+  private func simulatorLocation(
     forNew container: LogicalContainer, _ name: ByteString
-  ) throws(ModelError) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerLocation? {
     guard name.isUUID else { throw .containerName(name, of: container, "it is no UUID") }
     let kind = container.kind
-    guard let folder = try? Folder.open(path: root),
-      let place = DeviceFinder.simulatorPlace(of: folder)
+    guard let directory = try? Directory.open(path: root),
+      let place = DeviceFinder.simulatorLocation(of: directory)
     else { return nil }
     let base: ByteString =
       switch (place, kind) {
@@ -113,52 +113,52 @@ extension Device {
       default: nil
       }
     guard let family else { return nil }
-    return try ContainerPlace(
+    return try ContainerLocation(
       in: root.appending(base).appending(family), name, of: container)
   }
 
   /// Containers of macOS are named after what they are of; a bundle comes with its installation.
-  private func desktopPlace(
+  private func desktopLocation(
     forNew container: LogicalContainer
-  ) throws(ModelError) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerLocation? {
     let library = root.appending("Library")
     switch container {
     case .data(let name), .extension(let name, _):
-      return try ContainerPlace(
-        in: library.appending("Containers"), name.ownFolder, "Data", of: container)
+      return try ContainerLocation(
+        in: library.appending("Containers"), name.ownDirectory, "Data", of: container)
     case .group(let name):
-      return try ContainerPlace(
-        in: library.appending("Group Containers"), name.ownFolder, of: container)
+      return try ContainerLocation(
+        in: library.appending("Group Containers"), name.ownDirectory, of: container)
     default: return nil
     }
   }
 
   /// The user's data of a snap; the system's is for snapd to bring back, and old revisions are in no
   /// backup.
-  private func snapPlace(
+  private func snapLocation(
     forNew container: LogicalContainer, revision: ByteString?
-  ) throws(ModelError) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerLocation? {
     switch container {
     case .data(let app):
-      return try ContainerPlace(in: root, app.identifier, "common", of: container)
+      return try ContainerLocation(in: root, app.identifier, "common", of: container)
     case .revision(let app):
       guard let revision else { return nil }
       guard SnapHome.isRevision(revision) else {
         throw .containerName(revision, of: container, "it is no revision")
       }
-      return try ContainerPlace(in: root, app.identifier, revision, of: container)
+      return try ContainerLocation(in: root, app.identifier, revision, of: container)
     default: return nil
     }
   }
 
-  private func flatpakPlace(
+  private func flatpakLocation(
     forNew container: LogicalContainer
-  ) throws(ModelError) -> ContainerPlace? {
+  ) throws(ModelError) -> ContainerLocation? {
     switch container {
-    case .data(let app): return try ContainerPlace(in: root, app.identifier, of: container)
+    case .data(let app): return try ContainerLocation(in: root, app.identifier, of: container)
     case .settings(let app):
       guard let overrides = DeviceFinder.overrides(ofAppsIn: root) else { return nil }
-      return try ContainerPlace(in: overrides, app.identifier, of: container)
+      return try ContainerLocation(in: overrides, app.identifier, of: container)
     default: return nil
     }
   }
@@ -182,15 +182,15 @@ extension Device {
 }
 
 extension LogicalName {
-  /// The name of a folder that the platform calls by its container's identifier: that of one which
+  /// The name of a directory that the platform calls by its container's identifier: that of one which
   /// nothing identifies is a UUID, which a snapshot has as its instance.
-  fileprivate var ownFolder: ByteString {
+  fileprivate var ownDirectory: ByteString {
     identifier.isEmpty && instance?.isUUID == true ? instance ?? "" : identifier
   }
 }
 
 extension DeviceFinder {
-  /// The folder of a user's overrides, for the folder `.var/app` of the home; nil elsewhere.
+  /// The directory of a user's overrides, for the directory `.var/app` of the home; nil elsewhere.
   static func overrides(ofAppsIn root: ByteString) -> ByteString? {
     guard let home = try? DeviceFinder().home(of: root) else { return nil }
     return installation(of: home).appending("overrides")

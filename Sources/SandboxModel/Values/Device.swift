@@ -1,7 +1,7 @@
-// A device: a folder laid out as a platform lays out its apps, and what was found in it.
+// A device: a directory laid out as a platform lays out its apps, and what was found in it.
 //
 // `Device.find(root:layout:)` looks once and gives values: nothing stays open, nothing is changed,
-// and what is true may be another thing a moment later. Every folder that is an app's container is
+// and what is true may be another thing a moment later. Every directory that is an app's container is
 // in `containers`, whether or not anything identifies it: nothing is left out in silence. Each has
 // its place (`path` below `root`, `absolutePath` with links followed) and its `logical` name,
 // which is unique in the device. `apps` are the identifiers that containers claim, with the facts
@@ -9,10 +9,10 @@
 // Not found: files beside containers, and what lies behind links inside them.
 public import SystemIO
 
-/// A folder laid out as a platform lays out its apps: its root, layout, apps and containers.
+/// A directory laid out as a platform lays out its apps: its root, layout, apps and containers.
 public struct Device: Sendable {
-  /// The absolute path without links. For Flatpak it is the folder `.var/app`, also when the home
-  /// folder was given.
+  /// The absolute path without links. For Flatpak it is the directory `.var/app`, also when the home
+  /// directory was given.
   public let root: ByteString
   public let layout: Layout
   /// The platform as its own records name it (`iOS`, `watchOS`), nil where nothing tells.
@@ -26,7 +26,7 @@ public struct Device: Sendable {
   public internal(set) var apps: [App]
   /// Sorted by logical path.
   public let containers: [Container]
-  /// Folders of containers that belong to the system and are left alone, sorted by path.
+  /// Directories of containers that belong to the system and are left alone, sorted by path.
   public let systemContainers: [SystemContainers]
   /// What was odd on the way, sorted by path.
   public internal(set) var findings: [Finding]
@@ -52,9 +52,9 @@ public struct Device: Sendable {
   }
 }
 
-/// A folder that holds containers of the system's own, which are counted and left alone.
+/// A directory that holds containers of the system's own, which are counted and left alone.
 public struct SystemContainers: Hashable, Sendable {
-  /// The folder, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
+  /// The directory, relative to the device's root: `private/var/containers/Shared/SystemGroup`.
   public let path: ByteString
   /// How many containers lie in it.
   public let count: Int

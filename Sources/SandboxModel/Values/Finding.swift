@@ -19,17 +19,17 @@ public struct Finding: Hashable, Sendable {
 
   /// What kind of oddity it is, for those who count or filter.
   public enum Code: String, Hashable, Sendable, CaseIterable {
-    /// A link stood for a folder of the layout or a container's root, and was followed.
+    /// A link stood for a directory of the layout or a container's root, and was followed.
     case linkFollowed = "link-followed"
-    /// A folder of the layout or a container's root is on another file system, and was entered.
+    /// A directory of the layout or a container's root is on another file system, and was entered.
     case mountEntered = "mount-entered"
     /// A link of another user, which root does not follow.
     case foreignLink = "foreign-link"
     /// A link leads nowhere.
     case danglingLink = "dangling-link"
-    /// A link leads to a folder that holds the device, or to one that is a container already.
-    case repeatedFolder = "repeated-folder"
-    /// A folder could not be read.
+    /// A link leads to a directory that holds the device, or to one that is a container already.
+    case repeatedDirectory = "repeated-folder"
+    /// A directory could not be read.
     case unreadable
     /// A file that says whose container it is, or what the app is, could not be used.
     case unusableFile = "unusable-file"
@@ -46,8 +46,8 @@ public struct Finding: Hashable, Sendable {
     /// Something lies where only containers should.
     case stray
     /// Something of the user's that nothing says how to keep, and that no backup holds.
-    case leftOut = "left-out"
-    /// The folder is a device of another layout, too.
+    case excluded = "left-out"
+    /// The directory is a device of another layout, too.
     case anotherLayout = "another-layout"
     /// A bundle's container holds no bundle, or several.
     case noSingleBundle = "no-single-bundle"

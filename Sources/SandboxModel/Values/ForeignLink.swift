@@ -11,7 +11,7 @@ struct ForeignLink: Equatable {
     guard user == 0 else { return nil }
     var above: ByteString = "/"
     for name in path.components {
-      guard let status = (try? Folder.open(path: above).statusIfPresent(name)) ?? nil else {
+      guard let status = (try? Directory.open(path: above).statusIfPresent(name)) ?? nil else {
         return nil
       }
       let here = above.appending(name)

@@ -11,7 +11,7 @@ public enum Layout: String, CaseIterable, Sendable, Hashable {
   case macOS = "macos"
   /// The data of a user's snaps, `~/snap`.
   case snap
-  /// Any folder, as one container that is kept whole.
+  /// Any directory, as one container that is kept whole.
   case folder
 
   /// The kinds of containers that devices of this layout have.
@@ -46,7 +46,7 @@ public enum ContainerKind: String, CaseIterable, Sendable, Hashable, Comparable 
   case systemData = "system-data"
   /// The system's data of the revision of a snap that is in use.
   case systemRevision = "system-revision"
-  /// A plain folder.
+  /// A plain directory.
   case folder
 
   public static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }

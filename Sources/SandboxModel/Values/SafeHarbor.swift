@@ -6,14 +6,14 @@ public import SystemIO
 public struct SafeHarbor: Hashable, Sendable {
   /// The app whose data waits.
   public let app: ByteString
-  /// Its folder, absolute.
+  /// Its directory, absolute.
   public let path: ByteString
   /// The logical paths of the containers that wait.
   public let containers: [ByteString]
   /// When something last came into it.
   public let since: Timestamp
 
-  private static let place = OwnNames.folder.appending("safe-harbor")
+  private static let place = OwnNames.directory.appending("safe-harbor")
 
   /// Where a container of an app that is not there waits.
   public static func path(for container: ByteString, root: ByteString) -> ByteString {
@@ -23,13 +23,15 @@ public struct SafeHarbor: Hashable, Sendable {
   /// What waits on a device; what cannot be read is left out.
   public static func all(on device: Device) -> [SafeHarbor] {
     let top = path(for: "apps", root: device.root)
-    guard let apps = try? Folder.open(path: top), let names = try? apps.names() else { return [] }
+    guard let apps = try? Directory.open(path: top), let names = try? apps.names() else {
+      return []
+    }
     return names.compactMap { name in
-      guard let app = LogicalName(component: name), let folder = try? apps.folder(name),
-        let status = try? folder.status()
+      guard let app = LogicalName(component: name), let directory = try? apps.directory(name),
+        let status = try? directory.status()
       else { return nil }
       let logical = ByteString("apps").appending(name)
-      let waiting = containers(folder, logical)
+      let waiting = containers(directory, logical)
       // What an app has adopted waits no more.
       if waiting.isEmpty { return nil }
       return SafeHarbor(
@@ -37,33 +39,38 @@ public struct SafeHarbor: Hashable, Sendable {
     }
   }
 
-  /// Removes the folders of an app in which nothing waits any more, and what an interrupted operation of this
+  /// Removes the directories of an app in which nothing waits any more, and what an interrupted operation of this
   /// program left in them; what holds something stays.
   public static func removeEmpty(of app: ByteString, root: ByteString) {
     let top = path(for: "apps", root: root)
     let name = LogicalName(app).component
-    guard let apps = try? Folder.open(path: top), let folder = try? apps.folder(name) else {
+    guard let apps = try? Directory.open(path: top), let directory = try? apps.directory(name)
+    else {
       return
     }
-    if let extensions = try? folder.folder("extensions") {
+    if let extensions = try? directory.directory("extensions") {
       for name in (try? extensions.names()) ?? [] {
-        if let inner = try? extensions.folder(name) { removeOwn(in: inner) }
-        try? extensions.removeFolder(name)
+        if let inner = try? extensions.directory(name) { removeOwn(in: inner) }
+        try? extensions.removeDirectory(name)
       }
-      try? folder.removeFolder("extensions")
+      try? directory.removeDirectory("extensions")
     }
-    removeOwn(in: folder)
-    try? apps.removeFolder(name)
+    removeOwn(in: directory)
+    try? apps.removeDirectory(name)
   }
 
-  private static func removeOwn(in folder: borrowing Folder) {
-    for name in (try? folder.names()) ?? [] where OwnNames.has(name) { try? folder.remove(name) }
+  private static func removeOwn(in directory: borrowing Directory) {
+    for name in (try? directory.names()) ?? [] where OwnNames.has(name) {
+      try? directory.remove(name)
+    }
   }
 
-  private static func containers(_ folder: borrowing Folder, _ path: ByteString) -> [ByteString] {
+  private static func containers(_ directory: borrowing Directory, _ path: ByteString)
+    -> [ByteString]
+  {
     var found: [ByteString] = []
-    for name in (try? folder.names()) ?? [] where !OwnNames.has(name) {
-      if name == "extensions", let inner = try? folder.folder(name) {
+    for name in (try? directory.names()) ?? [] where !OwnNames.has(name) {
+      if name == "extensions", let inner = try? directory.directory(name) {
         for own in (try? inner.names()) ?? [] {
           found.append(path.appending(name).appending(own).appending("data"))
         }

@@ -1,0 +1,132 @@
+internal import Codecs
+internal import SystemIO
+
+/// Which copies of a cache were found whole, by what the file system says of them: of this run of
+/// the kernel only, for a crash may take from a file what was written to it.
+struct VerifiedCopies {
+  /// A file as it was when it was found whole.
+  struct Note: Hashable {
+    let id: Digest
+    let identity: FileIdentity
+    let size: UInt64
+    let modified: Timestamp
+    let changed: Timestamp
+
+    init(id: Digest, _ status: FileStatus) {
+      self.id = id
+      identity = status.identity
+      size = status.size
+      modified = status.modified
+      changed = status.changed
+    }
+  }
+
+  private var notes: [Digest: Note] = [:]
+  private var isChanged = false
+  /// Objects whose copies are to be held against their ids once more.
+  private var doubted: Set<Digest> = []
+
+  /// The notes' own file.
+  static let name: ByteString = "checked"
+  private static let magic = Array("sbxnote1".utf8)
+  /// Magic and boot; after the notes the hash of all that is before it.
+  private static let headSize = 8 + Digest.byteCount
+  private static let noteSize = Digest.byteCount + 3 * 8 + 2 * 12
+  private static let limit = 16 << 20
+
+  /// No notes.
+  init() {}
+
+  var count: Int { notes.count }
+
+  /// The objects of which a whole copy was found.
+  var ids: [Digest] { Array(notes.keys) }
+
+  /// Whether a copy is as it was when it was found whole, and that is to be believed.
+  func contains(_ note: Note) -> Bool {
+    notes[note.id] == note && !doubted.contains(note.id)
+  }
+
+  /// Whether a whole copy of an object was found ever: then all that has its bytes keeps the format.
+  func contains(_ id: Digest) -> Bool { notes[id] != nil }
+
+  /// Believes no note until its copy was checked again.
+  mutating func doubtAll() { doubted = Set(notes.keys) }
+
+  mutating func insert(_ note: Note) {
+    doubted.remove(note.id)
+    isChanged = notes.updateValue(note, forKey: note.id) != note || isChanged
+  }
+
+  mutating func keep(only ids: Set<Digest>) {
+    let before = notes.count
+    notes = notes.filter { ids.contains($0.key) }
+    isChanged = isChanged || notes.count != before
+  }
+}
+
+// MARK: - File
+
+extension VerifiedCopies {
+  /// Reads the notes of a cache; none where there is no whole file of this run of the kernel.
+  init(in directory: borrowing Directory) {
+    guard let boot = Self.boot, let file = try? directory.file(Self.name),
+      let status = try? file.status(), status.kind == .file, status.user == Host.userID,
+      let bytes = try? file.readAll(limit: Self.limit)
+    else { return }
+    let end = bytes.count - Digest.byteCount
+    guard end >= Self.headSize, (end - Self.headSize) % Self.noteSize == 0,
+      bytes.starts(with: Self.magic + boot.bytes)
+    else { return }
+    let table = bytes.span.bytes
+    guard Blake2b.hash(table.extracting(0..<end)) == Digest(table, at: end) else { return }
+    for at in stride(from: Self.headSize, to: end, by: Self.noteSize) {
+      let note = Note(table, at: at)
+      notes[note.id] = note
+    }
+  }
+
+  /// Writes the notes if there are new ones. Where that fails, copies are checked again next time.
+  mutating func save(in directory: borrowing Directory) {
+    guard isChanged, let boot = Self.boot else { return }
+    isChanged = false
+    var bytes = Self.magic + boot.bytes
+    for note in notes.values.sorted(by: { $0.id < $1.id }) { note.encode(into: &bytes) }
+    bytes += Blake2b.hash(bytes).bytes
+    do throws(SystemError) {
+      let file = try AtomicFile(in: directory, permissions: 0o600)
+      try file.write(bytes)
+      try file.commit(as: Self.name, durably: false)
+    } catch {}
+  }
+
+  private static var boot: Digest? { Host.bootID.map { Blake2b.hash(Array($0.utf8)) } }
+}
+
+extension VerifiedCopies.Note {
+  fileprivate func encode(into bytes: inout [UInt8]) {
+    id.append(to: &bytes)
+    for value in [identity.device, identity.inode, size] { bytes.append(littleEndian: value) }
+    for time in [modified, changed] {
+      bytes.append(littleEndian: time.seconds)
+      bytes.append(littleEndian: time.nanoseconds)
+    }
+  }
+
+  fileprivate init(_ bytes: RawSpan, at start: Int) {
+    id = Digest(bytes, at: start)
+    let at = start + Digest.byteCount
+    identity = FileIdentity(
+      device: bytes.integer(at: at, as: UInt64.self),
+      inode: bytes.integer(at: at + 8, as: UInt64.self))
+    size = bytes.integer(at: at + 16, as: UInt64.self)
+    modified = Self.time(bytes, at: at + 24)
+    changed = Self.time(bytes, at: at + 36)
+  }
+
+  private static func time(_ bytes: RawSpan, at start: Int) -> Timestamp {
+    Timestamp(
+      seconds: bytes.integer(at: start, as: Int64.self),
+      nanoseconds: bytes.integer(at: start + 8, as: UInt32.self))
+  }
+}

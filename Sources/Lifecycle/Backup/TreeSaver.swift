@@ -1,0 +1,202 @@
+internal import ArchiveStore
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// Puts directories together: what the threads read and what the state knows; stores a directory's tree
+/// when all that is in it is there, and gives the directory to the one above it.
+///
+/// What is held at a time are the encoded entries of directories that are begun and not complete.
+final class TreeSaver: Sendable {
+  private let trees: [SelectedTree]
+  private let known: [UnchangedEntries]
+  private let session: WritingSession
+  private let source: SourceState
+  /// When the run began, for the files of each container.
+  private let clocks: [RunClock]
+  private let state = Mutex(State())
+
+  private struct State {
+    var open: [EntryID: OpenDirectory] = [:]
+    var roots: [Int32: Root] = [:]
+    /// Records of directories that are complete, until the directory above is.
+    var records: [EntryID: RecordPointer] = [:]
+    /// Directories that are left out.
+    var missed: Set<EntryID> = []
+  }
+
+  /// A container's root with its tree.
+  struct Root: Sendable {
+    let entry: TreeEntry
+    let record: RecordPointer?
+    /// Whether all of its own metadata could be read.
+    let isWhole: Bool
+  }
+
+  init(
+    _ trees: [SelectedTree], _ known: [UnchangedEntries], _ session: WritingSession,
+    _ source: SourceState,
+    _ clocks: [RunClock]
+  ) {
+    (self.trees, self.known, self.session) = (trees, known, session)
+    (self.source, self.clocks) = (source, clocks)
+  }
+
+  /// Directories that are begun and not complete.
+  var begun: [EntryID] { state.withLock { Array($0.open.keys) } }
+
+  /// The root of a container; nothing when it could not be entered.
+  func root(_ container: Int) -> Root? { state.withLock { $0.roots[Int32(container)] } }
+
+  /// Takes results of a directory; `isVisit` says that the directory itself was dealt with.
+  func deliver(_ results: consuming ItemResults, to directory: EntryID, isVisit: Bool) throws {
+    var (directory, results, isVisit) = (directory, results, isVisit)
+    while let complete = try take(results, directory, isVisit) {
+      let (entry, record) = try store(directory, complete)
+      let isWhole = complete.metadata?.isWhole ?? true
+      guard directory.index > 0 else {
+        let root = Root(entry: entry, record: record, isWhole: isWhole)
+        return state.withLock { $0.roots[directory.container] = root }
+      }
+      if let record { state.withLock { $0.records[directory] = record } }
+      results = ItemResults()
+      let status = trees[Int(directory.container)].scan.entries[Int(directory.index)].status
+      results.add(
+        Int(directory.index), try entry.encoded(),
+        isStable: isWhole && isStable(status, in: directory.container))
+      directory = parent(of: directory)
+      isVisit = false
+    }
+  }
+
+  /// Leaves a directory out: it could not be entered.
+  func miss(_ directory: EntryID) throws {
+    guard directory.index > 0 else { return }
+    // From here on it has its result: what still comes of it, as of a hard link that was to be read in it
+    // for others, must not complete it a second time.
+    state.withLock { _ = $0.missed.insert(directory) }
+    var results = ItemResults()
+    results.miss(Int(directory.index))
+    try deliver(results, to: parent(of: directory), isVisit: false)
+  }
+
+  private func isStable(_ status: FileStatus, in container: Int32) -> Bool {
+    let clock = clocks[Int(container)]
+    return ChangeRules.isStable(status, readAt: clock.start, in: clock)
+  }
+
+  func parent(of directory: EntryID) -> EntryID {
+    let scan = trees[Int(directory.container)].scan
+    return EntryID(Int(directory.container), Int(scan.entries[Int(directory.index)].parent))
+  }
+
+  /// Adds results; gives the directory when it is complete and not left out.
+  private func take(
+    _ results: borrowing ItemResults, _ directory: EntryID, _ isVisit: Bool
+  ) throws -> OpenDirectory? {
+    let (container, index) = (Int(directory.container), Int(directory.index))
+    let tree = trees[container]
+    return try state.withLock { state in
+      var open =
+        state.open.removeValue(forKey: directory)
+        ?? OpenDirectory(
+          children: tree.scan.entries[index].children,
+          awaiting: tree.awaited(index, known[container]))
+      open.take(results, isVisit: isVisit)
+      if open.hasSurplus { throw LifecycleError.uncertain(tree.scan.logicalPath(index)) }
+      if open.isComplete { return state.missed.contains(directory) ? nil : open }
+      state.open[directory] = open
+      return nil
+    }
+  }
+}
+
+// MARK: - A complete directory
+
+extension TreeSaver {
+  /// Stores a directory's tree, and its record for the next run.
+  private func store(
+    _ directory: EntryID, _ open: borrowing OpenDirectory
+  ) throws -> (entry: TreeEntry, record: RecordPointer?) {
+    let (tree, known) = (trees[Int(directory.container)], known[Int(directory.container)])
+    let index = Int(directory.index)
+    guard let facts = known.directories[directory.index] else {
+      throw LifecycleError.lostRecord(tree.scan.logicalPath(index))
+    }
+    var entries = EncodedDirectory()
+    var record = source.makeRecord()
+    var earlier = source.directory(at: facts.place, key: facts.key)
+    var extras = open.extras[...]
+    for child in tree.children(of: index) {
+      while let extra = extras.first, extra.name < tree.scan.name(Int(child)) {
+        try add(extra, &entries, &record)
+        extras.removeFirst()
+      }
+      try tree.scan.withName(Int(child)) { name in
+        if known.isKnown(Int(child)) {
+          let status = tree.scan.entries[Int(child)].status
+          guard let entry = earlier.find(name, status), let encoded = entry.encoded else {
+            throw LifecycleError.lostRecord(tree.scan.logicalPath(Int(child)))
+          }
+          try entries.append(name, encoded)
+          record.keep(entry, directory: entry.directory)
+        } else if let encoded = open.encoded(Int(child)) {
+          try entries.append(name, encoded)
+          note(Int(child), name, Array(encoded), tree, open, &record)
+        }
+      }
+    }
+    for extra in extras { try add(extra, &entries, &record) }
+    let stored = try session.storeTree(entries)
+    let entry = makeEntry(tree, index, stored, open.metadata ?? facts.metadata)
+    return (entry, source.write(record, tree: stored))
+  }
+
+  /// Records an entry that was read, or a directory of which something changed.
+  private func note(
+    _ child: Int, _ name: Span<UInt8>, _ encoded: [UInt8], _ tree: borrowing SelectedTree,
+    _ open: borrowing OpenDirectory, _ record: inout DirectoryRecord
+  ) {
+    let status = open.statuses[Int32(child)] ?? tree.scan.entries[child].status
+    let place = state.withLock { $0.records.removeValue(forKey: tree.id(child)) }
+    record.add(
+      name, status, isStable: open.isStable(child), encoded: encoded, directory: place)
+  }
+
+  /// Adds a file that the scan did not find.
+  private func add(
+    _ extra: ItemResults.Extra, _ entries: inout EncodedDirectory, _ record: inout DirectoryRecord
+  ) throws(StoreError) {
+    try extra.name.withSpan { name throws(StoreError) in
+      try entries.append(name, extra.encoded)
+      record.add(name, extra.status, isStable: extra.isStable, encoded: extra.encoded)
+    }
+  }
+
+  private func makeEntry(
+    _ tree: borrowing SelectedTree, _ index: Int, _ stored: TreeReference,
+    _ metadata: StoredMetadata?
+  ) -> TreeEntry {
+    TreeEntry(
+      name: tree.scan.name(index), node: .directory(stored),
+      status: tree.scan.entries[index].status, attributes: metadata?.attributes ?? [],
+      flags: metadata?.flags ?? 0)
+  }
+}
+
+extension LifecycleError {
+  /// Of a directory there is a result too many, or too few, and no telling what would be lacking.
+  static func uncertain(_ path: ByteString) -> LifecycleError {
+    LifecycleError(
+      .failed, "cannot back up '\(path)': it is not certain that all of it was read",
+      hint: "this is a mistake of the program, please report it; no snapshot was made, and earlier "
+        + "ones are as they were")
+  }
+
+  /// The state's file gave something else than a moment ago.
+  static func lostRecord(_ path: ByteString) -> LifecycleError {
+    LifecycleError(
+      .failed, "cannot back up '\(path)': what an earlier run noted of it cannot be read again",
+      hint: "run the command again: what cannot be read there is read anew")
+  }
+}

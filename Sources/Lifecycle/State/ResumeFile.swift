@@ -1,0 +1,126 @@
+internal import Codecs
+internal import Synchronization
+internal import SystemIO
+
+/// What a run that did not come to its end has read, and what this one reads: `<source>.partial`
+/// (docs/state-file.md, "Interrupted runs").
+///
+/// A file of batches, each with its directory's key, or that of a large file. A batch that is not whole ends it.
+final class ResumeFile: Sendable {
+  private let file: RecordFile?
+  /// The batches that were there when the run began.
+  private let batches: [DirectoryKey: [RecordPointer]]
+  /// Where they ended.
+  private let start: UInt64
+  private let made = Atomic<Int>(0)
+  /// The large files that threads have in hand.
+  private let active = Mutex<[ObjectIdentifier: ChunkCheckpoint]>([:])
+
+  /// What is before a batch's entries: the directory's key.
+  private static let headerSize = Digest.byteCount
+  /// What is before a batch: its length and its checksum.
+  private static let frameSize = 12
+
+  /// Takes an open file that has a head, or no file.
+  init(_ descriptor: consuming Descriptor?) {
+    guard let descriptor = consume descriptor else {
+      (file, batches, start) = (nil, [:], 0)
+      return
+    }
+    let (batches, end) = Self.scan(descriptor)
+    (self.batches, start) = (batches, end)
+    file = RecordFile(descriptor, end: end)
+  }
+
+  /// The directories, and the large files, of which an earlier run left something.
+  var keys: some Sequence<DirectoryKey> { batches.keys }
+
+  /// How many checkpoints this run has made.
+  var checkpoints: Int { made.load(ordering: .relaxed) }
+
+  /// What is known of a directory, the oldest first.
+  func entries(of key: DirectoryKey) -> [EntryCursor] {
+    guard let file, let places = batches[key] else { return [] }
+    return places.compactMap { place in
+      guard let bytes = file.read(place), bytes.count >= Self.headerSize,
+        let page = EntryPage(bytes, from: Self.headerSize)
+      else { return nil }
+      return EntryCursor(interrupted: page)
+    }
+  }
+
+  /// Appends a batch: entries in order, or a file with its pieces.
+  func append(_ content: [UInt8], in key: DirectoryKey) {
+    guard let file else { return }
+    var batch = key.digest.bytes
+    batch += content
+    let place = RecordPointer(of: batch, at: 0)
+    var framed: [UInt8] = []
+    LittleEndian.append(place.length, to: &framed)
+    LittleEndian.append(place.sum, to: &framed)
+    _ = file.appendPlain(framed + batch)
+  }
+
+  /// Makes all that was handed over durable, and what was noted of large files.
+  func checkpoint() throws(SystemError) {
+    made.add(1, ordering: .relaxed)
+    for notes in active.withLock({ Array($0.values) }) { notes.flush() }
+    try file?.flush()
+    try file?.descriptor.sync()
+  }
+
+  /// Removes what this run noted, which is in the state by now.
+  func forget() throws(SystemError) { try file?.descriptor.truncate(to: start) }
+
+  // MARK: - Large files
+
+  /// The batches of a large file's pieces.
+  func batches(of key: DirectoryKey) -> [RecordPointer] { batches[key] ?? [] }
+
+  /// A large file as it was, and pieces of it; nothing where a batch is of a directory.
+  func filePart(at place: RecordPointer) -> (file: ReadFile, pieces: [ReadPiece])? {
+    let start = Self.headerSize + ReadFile.size
+    guard let bytes = file?.read(place), bytes.count >= start else { return nil }
+    let span = bytes.span
+    let file = ReadFile(span.extracting(Self.headerSize..<start))
+    let pieces = ReadPiece.read(span.extracting(start..<span.count), ofSize: file.fileSize)
+    return pieces.map { (file, $0) }
+  }
+
+  /// Lets checkpoints take in what `body` notes of a file. When `body` throws, what it has noted is
+  /// handed over; else the file's entry says all.
+  func noting<Result>(
+    _ notes: ChunkCheckpoint, _ body: () throws -> Result
+  ) rethrows -> Result {
+    active.withLock { $0[ObjectIdentifier(notes)] = notes }
+    defer { active.withLock { $0[ObjectIdentifier(notes)] = nil } }
+    do {
+      return try body()
+    } catch {
+      notes.flush()
+      throw error
+    }
+  }
+
+  // MARK: - Opening
+
+  /// Finds the batches of a file, up to the first that is not whole.
+  private static func scan(
+    _ file: borrowing Descriptor
+  ) -> (batches: [DirectoryKey: [RecordPointer]], end: UInt64) {
+    var batches: [DirectoryKey: [RecordPointer]] = [:]
+    var end = UInt64(StateHead.size)
+    while let frame = try? file.read(count: frameSize, at: end), frame.count == frameSize {
+      let start = end + UInt64(frameSize)
+      let place = RecordPointer(
+        offset: start, length: LittleEndian.integer(frame.span, at: 0),
+        sum: LittleEndian.integer(frame.span, at: 4))
+      guard let batch = place.bytes(in: file), batch.count >= headerSize,
+        let digest = Digest(batch.span.extracting(0..<Digest.byteCount))
+      else { break }
+      batches[DirectoryKey(digest), default: []].append(place)
+      end = start + UInt64(place.length)
+    }
+    return (batches, end)
+  }
+}

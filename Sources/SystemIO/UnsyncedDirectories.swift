@@ -1,0 +1,19 @@
+internal import Glibc
+internal import Synchronization
+
+/// The directories of this process that could not be synced because their file system cannot do that.
+public enum UnsyncedDirectories {
+  private static let noted = Mutex<ByteString?>(nil)
+
+  /// The path of the first one; nil if all could be synced.
+  public static var first: ByteString? { noted.withLock { $0 } }
+
+  static func note(_ path: ByteString) { noted.withLock { $0 = $0 ?? path } }
+}
+
+extension SystemError {
+  /// Whether fsync(2) failed because the file system cannot sync that kind of file.
+  var isSyncUnsupported: Bool {
+    operation == .sync && (number == EINVAL || number == ENOTSUP || number == EOPNOTSUPP)
+  }
+}

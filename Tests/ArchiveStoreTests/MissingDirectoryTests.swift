@@ -1,0 +1,199 @@
+import Codecs
+import Synchronization
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import ArchiveStore
+
+/// Copies leave empty directories out: a repository without them is as good as before, and one that lost a
+/// directory with something in it is not.
+@Suite struct MissingDirectoryTests {
+  private let storage = MemoryStorage()
+  private let repository: Repository
+  private let files = [("a", [UInt8](repeating: 1, count: 100)), ("b", [2, 3])]
+
+  init() throws { repository = try Repository.create(in: storage, program: "test") }
+
+  /// Removes all empty directories, as a copy by rclone lacks them; gives how many of them were for packs.
+  private func removeEmptyDirectories() throws -> Int {
+    var packs = 0
+    for name in RepositoryLayout.packDirectories {
+      let directory = RepositoryLayout.packs.appending(name)
+      guard try storage.list(directory).isEmpty else { continue }
+      try storage.remove(directory)
+      packs += 1
+    }
+    for name in RepositoryLayout.directories {
+      let directory = ObjectPath.root.appending(name)
+      if try storage.list(directory).isEmpty { try storage.remove(directory) }
+    }
+    return packs
+  }
+
+  private func removeWithContents(_ directory: ObjectPath) throws {
+    for name in try storage.list(directory) {
+      let path = directory.appending(name)
+      if try storage.status(path)?.isDirectory == true {
+        try removeWithContents(path)
+      } else {
+        try storage.remove(path)
+      }
+    }
+    try storage.remove(directory)
+  }
+
+  private func expectAllDirectories() throws {
+    #expect(try Set(storage.list(.root)).isSuperset(of: RepositoryLayout.directories))
+    #expect(try storage.list(RepositoryLayout.packs) == RepositoryLayout.packDirectories)
+  }
+
+  private func expectReadable(_ stored: StoredSnapshot) throws {
+    let reader = try repository.beginReading()
+    for (name, bytes) in files {
+      #expect(try reader.bytes(at: ByteString(name), in: stored) == bytes)
+    }
+    #expect(reader.remarks.isEmpty)
+  }
+
+  @Test func emptyDirectoriesAreRemarkedOnAndMadeAgain() throws {
+    let first = try repository.back(up: files)
+    let packs = try removeEmptyDirectories()
+    #expect(packs == 254 || packs == 255)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.isEmpty && found.costs.isEmpty, "\(found.findings)")
+    #expect(Set(found.remarks) == ["condemned", "leases", "pins", "packs"])
+    #expect("\(found.findings)".contains("\(packs) of the 256 directories"))
+    try expectReadable(first)
+    #expect(try repository.snapshots().snapshots == [first])
+    #expect(try repository.statistics().packs == 2)
+    let second = try repository.back(up: files + [("c", [9])], sequence: 2)
+    try expectAllDirectories()
+    try expectReadable(second)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+  }
+
+  /// A repository in which nothing was stored yet has nothing but empty directories.
+  @Test func aNewRepositoryLosesAllOfThem() throws {
+    #expect(try removeEmptyDirectories() == 256)
+    // `packs` was empty by then, too.
+    #expect(try storage.status(RepositoryLayout.packs) == nil)
+    #expect(try Checked(repository, .everything).damaged.isEmpty)
+    #expect(try repository.snapshots().snapshots.isEmpty)
+    try expectReadable(try repository.back(up: files))
+    try expectAllDirectories()
+  }
+
+  /// What another program makes at the same moment is there.
+  @Test func anotherProgramMakesThemToo() throws {
+    _ = try removeEmptyDirectories()
+    let rival = WatchedStorage(storage)
+    rival.state.withLock { state in
+      state.action = { [storage] event in
+        guard event == "directories ." else { return }
+        try? storage.makeMissing(RepositoryLayout.directories, in: .root)
+      }
+    }
+    let lease = try Lease(rival)
+    #expect(try storage.list(RepositoryLayout.leases).count == 1)
+    lease.release()
+  }
+
+  // MARK: - Directories that were not empty
+
+  @Test func packsThatAreGoneAreDamageAndStopAWriter() throws {
+    let first = try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.packs)
+    let found = try Checked(repository, .trees)
+    #expect(found.damaged.count >= 3 && found.costs.count == 1, "\(found.findings)")
+    #expect(found.costs.values.first == [first.id])
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.kind == .damaged && error?.hint?.contains("an empty directory") == true)
+    #expect("\(error as Any)".contains("the snapshots need what was in it"))
+    #expect(try storage.status(RepositoryLayout.packs) == nil)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+  }
+
+  @Test func oneDirectoryOfPacksThatIsGoneStopsAWriter() throws {
+    try repository.back(up: files)
+    let pack = try #require(try RepositoryListing.packs(storage).first)
+    let directory = RepositoryLayout.pack(pack).directory
+    try removeWithContents(directory)
+    #expect(try Checked(repository, .trees).damaged.contains("\(directory)"))
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.subject == "\(directory)")
+    // As the hint says.
+    try storage.makeDirectories([directory.name], in: RepositoryLayout.packs)
+    try expectReadable(try repository.back(up: files, sequence: 2))
+  }
+
+  @Test func anIndexThatIsGoneIsMadeAnew() throws {
+    let first = try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.indexes)
+    let found = try Checked(repository, .everything)
+    #expect(found.damaged.contains("index") && found.report.isIndexDamaged)
+    #expect(try repository.statistics().packs == 2)
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.hint?.contains("repair index") == true)
+    #expect(try IndexRepair(repository, isDry: true).run().packs == 2)
+    #expect(try IndexRepair(repository).run().written.count == 1)
+    #expect(try Checked(repository, .everything).findings.isEmpty)
+    try expectReadable(first)
+    #expect(try repository.back(up: files, sequence: 2).snapshot.totals.stored == 0)
+  }
+
+  @Test func snapshotsThatAreGoneAreDamageAndStopAWriter() throws {
+    try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.snapshots)
+    #expect(try Checked(repository, .trees).damaged == ["snapshots"])
+    #expect(try repository.snapshots().snapshots.isEmpty)
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.code == .missing && error?.subject == "snapshots" && error?.hint != nil)
+    #expect(try storage.list(RepositoryLayout.leases).isEmpty)
+    // An empty directory would say that there was no snapshot: a repair of the index makes none.
+    #expect(try IndexRepair(repository).run().written.isEmpty)
+    #expect(try Checked(repository, .trees).damaged == ["snapshots"])
+  }
+
+  /// Packs alone tell that index and snapshots were not empty.
+  @Test func indexAndSnapshotsThatAreGoneAreDamage() throws {
+    try repository.back(up: files)
+    try removeWithContents(RepositoryLayout.indexes)
+    try removeWithContents(RepositoryLayout.snapshots)
+    #expect(try Checked(repository, .trees).damaged.sorted() == ["index", "snapshots"])
+    let error = storeError { try repository.beginWriting() }
+    #expect(error?.subject == "index" && error?.hint?.contains("repair index") == true)
+    #expect(try IndexRepair(repository).run().written.count == 1)
+    #expect(storeError { try repository.beginWriting() }?.subject == "snapshots")
+    // As the hint says: then all is stored already.
+    try storage.makeDirectories([RepositoryLayout.snapshots.name], in: .root)
+    #expect(try repository.back(up: files).snapshot.totals.stored == 0)
+  }
+
+  /// Without an index only the snapshots tell that there were packs.
+  @Test func packsThatAreGoneWithTheIndexAreDamage() throws {
+    try repository.back(up: files)
+    for id in try RepositoryListing.indexes(storage) {
+      try storage.remove(RepositoryLayout.index(id))
+    }
+    try removeWithContents(RepositoryLayout.packs)
+    #expect(try Checked(repository, .trees).damaged.contains("packs"))
+    #expect(storeError { try repository.beginWriting() }?.subject == "packs")
+  }
+
+  /// Of a link, a file or a pipe in its place nobody makes a directory.
+  @Test func somethingElseInADirectoriesPlaceIsDamage() throws {
+    let directory = TemporaryDirectory()
+    let place = directory("repo")
+    let storage = try LocalStorage.create(path: ByteString(place))
+    let repository = try Repository.create(in: storage, program: "test")
+    for name in ["pins", "index", "leases"] {
+      try storage.remove(.root.appending(ByteString(name)))
+      try storage.touch(.root.appending(ByteString(name)))
+      #expect(try Checked(repository, .trees).damaged.contains(name))
+      if name != "pins" {
+        #expect(storeError { try repository.beginWriting() }?.kind == .damaged, "\(name)")
+      }
+    }
+  }
+}

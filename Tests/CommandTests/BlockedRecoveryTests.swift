@@ -1,0 +1,67 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// An interrupted operation that cannot be made good now, as its app runs: commands on that app are
+/// refused, with what hinders them; those on others say that it waits, and do their work.
+@Suite(.serialized, .enabled(if: Strace.isPermitted)) struct BlockedRecoveryTests {
+  private static let left =
+    "cannot finish the interrupted restore of 'apps/org.example.notebook/data': "
+
+  @Test func otherAppsGoOn() throws {
+    let (rig, note) = try InterruptedRestoreTests.interrupted()
+    let cli = rig.cli
+    let app = try OpenFileHolder(of: "\(note)")
+    defer { app.end() }
+    for command in [
+      "offload darkroom --root device --no-snapshot",
+      "restore latest --app darkroom --in-place --repo repo --no-snapshot",
+    ] {
+      let outcome = try cli.run(command)
+      #expect(outcome.code == 0, "\(command): \(outcome.errors)")
+      let said = "note: left for later: \(Self.left)"
+      #expect(outcome.errors.contains(said), "\(command): \(outcome.errors)")
+      #expect(outcome.errors.contains("process \(app.process) "), "\(command)")
+    }
+    let restored = try cli.succeed("apps --root device")
+    #expect(restored.contains("1.10.2"), "\(restored)")
+    for command in [
+      "offload notebook --root device --no-snapshot",
+      "uninstall notebook --root device --no-snapshot",
+      "rollback notebook --root device --repo repo",
+      "restore latest --app notebook --in-place --repo repo --no-snapshot",
+      "restore latest --in-place --repo repo --no-snapshot",
+    ] {
+      let outcome = try cli.run(command)
+      #expect(outcome.code == 1, "\(command): \(outcome.errors)")
+      #expect(outcome.errors.contains("error: \(Self.left)"), "\(command): \(outcome.errors)")
+      #expect(outcome.errors.contains("process \(app.process) "), "\(command)")
+    }
+    #expect(try rig.text(note) == "spoilt", "nobody went on with it")
+    // Who shares a group is not settled while an app may be without its bundle.
+    let group = try cli.run(
+      "restore latest --app reader --in-place --repo repo --no-snapshot --with-groups")
+    #expect(group.code == 1)
+    let why = "cannot change 'groups/group.org.example.library', which others may share: "
+    #expect(group.errors.contains("error: \(why)\(Self.left)"), "\(group.errors)")
+  }
+
+  @Test func theRecoveryNamesWhatHindersIt() throws {
+    let (rig, note) = try InterruptedRestoreTests.interrupted()
+    let app = try OpenFileHolder(of: "\(note)")
+    defer { app.end() }
+    let told = try rig.cli.run("recover --root device")
+    #expect(told.code == 1 && told.output.isEmpty, "\(told.output)")
+    #expect(told.errors.contains("error: \(Self.left)"), "\(told.errors)")
+    let outcome = try rig.cli.run("recover --root device --json")
+    #expect(outcome.code == 1 && outcome.errors.contains("\"exit_status\":1"), "\(outcome.errors)")
+    let answer = try CommandLine.object(outcome.output.split(separator: "\n")[0])
+    let operations = answer["operations"] as? [[String: Any]] ?? []
+    #expect(operations.map { $0["outcome"] as? String } == ["left"])
+    #expect((operations.first?["reason"] as? String)?.hasPrefix(Self.left) == true)
+    app.end()
+    let finished = try rig.cli.succeed("recover --root device")
+    #expect(finished.contains("finished the interrupted restore"), "\(finished)")
+    #expect(try rig.text(note) != "spoilt")
+  }
+}

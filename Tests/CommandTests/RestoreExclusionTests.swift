@@ -1,0 +1,53 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Single files that a backup left out: a restore with `--delete` does not know their names.
+@Suite struct RestoreExclusionTests {
+  private static let line = "restore latest:folders/tree --to tree --overwrite if-changed --delete"
+
+  /// A directory of which a backup left a file out, and what came to it since.
+  private func rig(_ options: String) throws -> CommandLine {
+    let cli = try CommandLine(inMemory: true)
+    try cli.directory.write("a", at: "tree/a")
+    try cli.directory.write("the only key", at: "tree/sub/key.pem")
+    _ = try cli.succeed("init repo --plain")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo --quiet \(options)")
+    try cli.directory.write("new", at: "tree/new")
+    try cli.directory.write("new", at: "tree/folder/new")
+    return cli
+  }
+
+  @Test(arguments: ["--exclude **/key.pem", "--exclude-larger-than 5"])
+  func theyStay(_ options: String) throws {
+    let cli = try rig(options)
+    for line in ["\(Self.line) --dry-run", Self.line] {
+      let outcome = try cli.run("\(line) --repo repo")
+      let text = outcome.output + outcome.errors
+      for name in ["new", "sub/key.pem"] {
+        #expect(text.contains("not removed: \(name): it may be the file that"), "\(text)")
+      }
+      #expect(text.contains("'--delete-excluded'"))
+    }
+    #expect(try cli.names(in: "tree") == ["a", "new", "sub"])
+    #expect(try cli.names(in: "tree/sub") == ["key.pem"])
+    _ = try cli.succeed("\(Self.line) --delete-excluded --repo repo")
+    #expect(try cli.names(in: "tree") == ["a", "sub"] && cli.names(in: "tree/sub") == [])
+  }
+
+  /// In place, too, where the policy knows nothing of what the command line said.
+  @Test func theyStayInPlace() throws {
+    let cli = try rig("--exclude **/key.pem")
+    _ = try cli.succeed("restore latest --in-place --delete --no-snapshot --repo repo")
+    #expect(try cli.names(in: "tree").filter { $0 != ".sandboxctl" } == ["a", "new", "sub"])
+    #expect(try cli.names(in: "tree/sub") == ["key.pem"])
+  }
+
+  /// Where none was left out, what the snapshot lacks goes.
+  @Test func withoutThemEverythingGoes() throws {
+    let cli = try rig("")
+    _ = try cli.succeed("\(Self.line) --repo repo")
+    #expect(try cli.names(in: "tree") == ["a", "sub"])
+  }
+}

@@ -1,0 +1,38 @@
+import SystemIO
+import TestSupport
+
+extension SchemaFixture {
+  /// Makes a system with snaps and a home with a Flatpak app, and backs each up to a repository of its
+  /// own: what only they have is in no other answer.
+  func makeLayouts() throws {
+    try SnapTests.makeSystem(in: cli)
+    try makeFlatpakHome()
+    for (name, device) in [("snaps", SnapTests.device), ("flats", Self.flatpakDevice)] {
+      _ = try cli.succeed("init \(name) --plain")
+      _ = try cli.succeed("backup \(device) --repo \(name) --quiet")
+    }
+  }
+
+  static let flatpakDevice = "--root flat --layout flatpak"
+
+  /// An app of which each thing is known that Flatpak tells, without Flatpak.
+  private func makeFlatpakHome() throws {
+    let installation: ByteString = "flat/.local/share/flatpak"
+    let app = installation.appending("app/org.example.Hello")
+    let deployed = app.appending("x86_64/stable/abc123")
+    for (path, text) in [
+      ("flat/.var/app/org.example.Hello/data/notes", "a note"),
+      (deployed.appending("deploy"), "lab\0abc123\0"),
+      (
+        deployed.appending("metadata"),
+        "[Application]\nname=x\nruntime=org.example.Platform/x86_64/1\n"
+      ),
+      (installation.appending("repo/config"), "[remote \"lab\"]\nurl=https://example.org/repo\n"),
+    ] as [(ByteString, String)] {
+      try cli.directory.write(text, at: path)
+    }
+    try Directory.open(path: cli.directory.path(app)).createLink("current", to: "x86_64/stable")
+    try Directory.open(path: cli.directory.path(app.appending("x86_64/stable")))
+      .createLink("active", to: "abc123")
+  }
+}

@@ -1,0 +1,96 @@
+import Foundation
+import SystemIO
+import TestSupport
+import Testing
+
+/// Devices and a repository of which commands have much to say, and what they said.
+struct SchemaFixture {
+  let cli: CommandLine
+  private var answers: [Answer] = []
+  /// The id of the first snapshot, which is of the sample device.
+  private var device = ""
+
+  /// A line, and the schema that it has to be of.
+  private struct Answer: Encodable {
+    let schema: String
+    let run: String
+    let line: String
+  }
+
+  init(isEmpty: Bool = false) throws {
+    cli = try CommandLine()
+    if isEmpty { return }
+    _ = try cli.succeed("sample device")
+    _ = try cli.succeed("init repo --plain")
+    try OddTree.make(in: cli.directory, at: "odd")
+    try makeLayouts()
+    for (name, app) in [("New.app", "notebook"), ("Other.app", "other")] {
+      try cli.directory.write(
+        """
+        <plist><dict><key>CFBundleIdentifier</key><string>org.example.\(app)</string>
+        <key>CFBundleShortVersionString</key><string>90.0</string></dict></plist>
+        """, at: ByteString("\(name)/Info.plist"))
+    }
+    for (name, rule) in [("bad", "match: [x]"), ("wrong", "match: x/**, class: cache")] {
+      try cli.directory.write(
+        """
+        policy: \(name)
+        schema: 1
+        extends: [common]
+        rules:
+          - {id: a, \(rule)}
+        examples:
+          - {in: data, path: x/y, class: user-data}
+
+        """, at: ByteString("\(name).yaml"))
+    }
+  }
+
+  /// Runs a command and keeps what it says.
+  mutating func run(_ command: String, _ runs: [SchemaTests.Run]) throws {
+    for var run in runs {
+      if run.line.contains("{device}") {
+        if device.isEmpty { device = try cli.snapshots().first ?? "" }
+        run.line = run.line.replacing("{device}", with: device)
+      }
+      let outcome = try cli.run(run.line)
+      #expect(outcome.code == run.code, "\(run.line): \(outcome.errors)")
+      if run.line != "policy lint ios --json" {
+        let told = run.code == 0 ? outcome.output : outcome.output + outcome.errors
+        #expect(!told.isEmpty || run.code == 4, "\(run.line)")
+      }
+      add(command, run.line, outcome.output)
+      add("messages", run.line, outcome.errors)
+    }
+  }
+
+  /// Keeps lines that have to be of a schema.
+  mutating func add(_ schema: String, _ run: String, _ lines: String) {
+    for line in lines.utf8.split(separator: UInt8(ascii: "\n")) {
+      answers.append(
+        Answer(schema: schema, run: run, line: String(decoding: line, as: UTF8.self)))
+    }
+  }
+
+  /// Destroys a snapshot's beginning and the frames of a pack of trees.
+  func damage() throws {
+    let newest = try #require(cli.snapshots().last)
+    _ = try cli.succeed("backup --layout folder --root odd --repo repo --quiet --json --tag last")
+    for pack in try cli.packs() { try cli.flip(byte: 60, of: pack) }
+    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(newest).json")
+  }
+
+  /// Holds all that was kept against the schemas; gives a sentence for each fault.
+  func validate() throws -> [String] {
+    let outcome = try Program.run(
+      "/usr/bin/python3", ["-B", Self.validator, Self.schemas],
+      input: Array(try JSONEncoder().encode(answers)))
+    try #require(outcome.code == 0, "\(outcome.errors)")
+    return outcome.output.split(separator: "\n").map(String.init)
+  }
+
+  private static let schemas = Shared.packageRoot.appendingPathComponent("docs/json").path
+  private static let validator = Shared.packageRoot.appendingPathComponent(
+    "Tests/CommandTests/Programs/validate.py"
+  ).path
+}

@@ -1,0 +1,80 @@
+import SystemIO
+import TestSupport
+import Testing
+
+/// Damage for which older data stands in: the work is done, and the exit status tells of it.
+@Suite struct SkippedTests {
+  /// What is done on an older snapshot than may be meant is told by the exit status, too.
+  @Test func aDamagedNewestIsPassedOverAndTold() throws {
+    let cli = try DamageTests.make()
+    try cli.directory.write("more", at: "tree/d-fourth")
+    _ = try cli.succeed("backup --layout folder --root tree --repo repo")
+    let ids = try cli.snapshots()
+    try cli.flip(byte: 20, of: cli.directory.string + "/repo/snapshots/\(ids[1]).json")
+    for line in [
+      "restore latest:folders/tree --to back", "restore latest --to planned --dry-run",
+      "restore latest:folders/tree --to json --json", "ls latest", "diff \(ids[0]) latest",
+      "dump latest:folders/tree/c-third", "dump latest:directories", "stats latest",
+      "snapshots show 2999-01-01", "find c-third --snapshot latest",
+    ] {
+      let outcome = try cli.run("\(line) --repo repo")
+      #expect(outcome.code == 13, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains(ids[1]), "\(line): \(outcome.errors)")
+    }
+    // The work is done all the same.
+    #expect(try cli.names(in: "back") == ["a-first", "b-second", "c-third"])
+    #expect(try cli.run("dump latest:folders/tree/c-third --repo repo").output == "small")
+    // What is not found may be in the one that was passed over.
+    for line in [
+      "ls latest:folders/tree/d-fourth", "dump latest:folders/tree/d-fourth",
+      "restore latest:folders/tree/d-fourth --to none", "restore latest --app none --to none",
+    ] {
+      let outcome = try cli.run("\(line) --repo repo")
+      #expect(outcome.code == 13, "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("passed over"), "\(line): \(outcome.errors)")
+      #expect(outcome.errors.contains("cannot "), "\(line): \(outcome.errors)")
+    }
+    // Who names a whole one by its id gets it, without a word.
+    let named = try cli.run("ls \(ids[0]) --repo repo")
+    #expect(named.code == 0 && named.errors.isEmpty, "\(named.errors)")
+  }
+
+  /// Where none can be read that is damage, and not a lack of backups.
+  @Test(arguments: ["latest", "latest~1", "2999-01-01"])
+  func whereNoneCanBeReadThatIsSaid(_ name: String) throws {
+    let cli = try DamageTests.make()
+    try cli.flip(
+      byte: 20, of: cli.directory.string + "/repo/snapshots/\(cli.snapshots()[0]).json")
+    let outcome = try cli.run("restore \(name) --to back --repo repo")
+    #expect(outcome.code == 13, "\(outcome.errors)")
+    #expect(outcome.errors.contains("of those that can be read"), "\(outcome.errors)")
+  }
+
+  /// By its path of the device a file comes from the newest snapshot in which the way to it is whole.
+  @Test func aPathOfTheDeviceIsTakenFromTheNewestThatIsWhole() throws {
+    let cli = try CommandLine()
+    try cli.directory.write("one", at: "tree/folder/file")
+    _ = try cli.succeed("init repo --plain")
+    let backup = "backup --layout folder --root tree --repo repo"
+    _ = try cli.succeed(backup)
+    let first = try cli.packs()
+    try cli.directory.write("two!", at: "tree/folder/file")
+    _ = try cli.succeed(backup)
+    let newest = try #require(try cli.snapshots().last)
+    for pack in try cli.packs() where try !first.contains(pack) && DamageTests.holdsTrees(pack) {
+      try cli.flip(byte: 0, of: pack)
+    }
+    let path = cli.directory.string + "/tree/folder/file"
+    let outcome = try cli.run("restore \(path) --to back --repo repo")
+    #expect(outcome.code == 13, "\(outcome.errors)")
+    let told = "passed over: folders/tree/folder/file  (\(newest.prefix(8)))"
+    #expect(outcome.errors.contains(told), "\(outcome.errors)")
+    #expect(try cli.directory.read("back") == Array("one".utf8))
+    // Where no way is whole that is said, and that damage is why.
+    for pack in first where try DamageTests.holdsTrees(pack) { try cli.flip(byte: 0, of: pack) }
+    let none = try cli.run("restore \(path) --to none --repo repo")
+    #expect(none.code == 13, "\(none.errors)")
+    #expect(none.errors.contains("of those that can be read"), "\(none.errors)")
+  }
+}

@@ -1,0 +1,83 @@
+import Foundation
+import SystemIO
+import TestSupport
+
+@testable import DatabaseCapture
+
+/// A directory with a database `db` that tests change and capture, and a directory for copies.
+final class Fixture {
+  let temporary: TemporaryDirectory
+  let source: Directory
+  let spool: Directory
+  let unit = DatabaseUnit("db")
+
+  init(_ label: String = "capture", inMemory: Bool = false) throws {
+    temporary = try TemporaryDirectory(label, inMemory: inMemory)
+    source = try temporary.directory.makeDirectory("source")
+    spool = try temporary.directory.makeDirectory("spool")
+  }
+
+  /// The path of the database.
+  var database: String { temporary.string + "/source/db" }
+
+  /// Writes a member of the unit; what is there is replaced in place.
+  func write(_ bytes: [UInt8], _ member: DatabaseMember) throws {
+    try temporary.write(bytes, at: ByteString("source").appending(unit.name(of: member)))
+  }
+
+  /// Makes the database's file look as if it was written to long ago.
+  func age() throws {
+    try source.setModified(Timestamp(seconds: 1_700_000_000, nanoseconds: 5), of: "db")
+  }
+
+  func capture(
+    _ shelf: Shelf, whenBusy: WhenBusy = .takeAsItStands(after: 0),
+    holdingAtMost hold: Double = LockLimits().blocking, readingAtMost limit: Double = 600
+  ) throws -> CaptureResult? {
+    try DatabaseCapture.capture(
+      unit, in: source, spool: spool, whenBusy: whenBusy,
+      within: LockLimits(blocking: hold, passive: limit), store: shelf.store)
+  }
+
+  /// How long locks are held at most where a test expects that a copy under them succeeds: a busy
+  /// machine may let this thread wait for longer than apps should.
+  static let patientHold = 60.0
+
+  /// Makes a database of the kind that `writer.py` writes to, with so many rows of 3000 bytes.
+  func prepare(_ mode: String, rows: Int = 1000) throws {
+    let outcome = try Program.run(
+      "python3",
+      [Self.program("writer.py"), temporary.string + "/source", "prepare", mode, "\(rows)"])
+    guard outcome.code == 0 else { throw Program.Failure(description: outcome.errors) }
+  }
+
+  /// The path of one of the programs that the tests start.
+  static func program(_ name: String) -> String {
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .appendingPathComponent("Programs/\(name)").path
+  }
+
+  /// What is wrong with captured databases; empty when they are whole and hold what they must.
+  static func verify(_ lines: [String]) throws -> String {
+    let input = Array((lines.joined(separator: "\n") + "\n").utf8)
+    let outcome = try Program.run("python3", [program("verify.py")], input: input)
+    return outcome.code == 0 ? outcome.output : outcome.output + outcome.errors
+  }
+}
+
+/// Bytes that tell where they stand, of no meaning to SQLite.
+func content(_ count: Int, _ seed: UInt64) -> [UInt8] {
+  var generator = Seeded(seed)
+  return generator.bytes(count)
+}
+
+/// A log's header with a salt, and so many bytes behind it.
+func log(salt: UInt8, _ count: Int) -> [UInt8] {
+  [0x37, 0x7f, 0x06, 0x82] + [UInt8](repeating: 0, count: 12)
+    + [UInt8](repeating: salt, count: 16) + content(count, UInt64(salt))
+}
+
+/// A journal's first bytes, with so many behind them.
+func journal(_ count: Int) -> [UInt8] { journalMagic + content(count, 99) }
+
+let journalMagic: [UInt8] = [0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7]

@@ -1,0 +1,66 @@
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+@testable import Lifecycle
+
+/// What was interrupted on one app and cannot be made good now leaves other apps alone.
+@Suite(.spreadScans) struct BlockedRecoveryTests {
+  private let rig: PurgeFixture
+  private let subjects: [ByteString]
+
+  init() throws {
+    rig = try PurgeFixture()
+    for app in 0..<2 { try rig.put("Library/Caches/a", in: app) }
+    subjects = try rig.scan().containers.map(\.container.logicalPrefix.subject).sorted()
+  }
+
+  private var root: ByteString { rig.directory.path(rig.root) }
+
+  private func begin(on subject: ByteString) throws -> OperationJournal {
+    try OperationJournal(
+      JournalRecord(
+        operation: "restore", time: Host.now(), subjects: [subject],
+        containers: [subject.appending("data")]), root: root)
+  }
+
+  private func interrupt(on subject: ByteString) throws {
+    try begin(on: subject).prepare(0, stagingIn: [root])
+  }
+
+  private func recover() throws -> RecoveryReport {
+    let device = try Device.find(root: root, layout: .coreSimulator)
+    return try Recovery(device, policy: PurgeFixture.policy()).run()
+  }
+
+  @Test(arguments: 0..<2) func theOthersAreMadeGood(_ busy: Int) throws {
+    try #require(subjects.count == 2)
+    for subject in subjects { try interrupt(on: subject) }
+    do {
+      let locks = try AppLocks([subjects[busy]], root: root)
+      let report = try recover()
+      #expect(report.done.map(\.operation.record.subjects) == [[subjects[1 - busy]]])
+      #expect(report.blocked.map(\.operation.record.subjects) == [[subjects[busy]]])
+      #expect(report.blocked.map(\.error.kind) == [.busy])
+      #expect(try InterruptedOperation.all(on: root).count == 1)
+      withExtendedLifetime(locks) {}
+    }
+    let report = try recover()
+    #expect(report.done.map(\.operation.record.subjects) == [[subjects[busy]]])
+    #expect(report.blocked.isEmpty)
+    #expect(try InterruptedOperation.all(on: root).isEmpty)
+  }
+
+  /// Whoever has the locks of an app looks again: it may have been interrupted since.
+  @Test func nothingBeginsOnWhatWasInterrupted() throws {
+    try interrupt(on: subjects[0])
+    let error = #expect(throws: LifecycleError.self) { try begin(on: subjects[0]) }
+    #expect(error?.kind == .failed && error?.hint?.contains("'sandboxctl recover'") == true)
+    #expect(error?.description.contains("'\(subjects[0])'") == true)
+    try begin(on: subjects[1]).end()
+    _ = try recover()
+    try begin(on: subjects[0]).end()
+  }
+}

@@ -1,0 +1,52 @@
+import ArchiveStore
+import Lifecycle
+import TestSupport
+import Testing
+
+/// What came of a restore of which a call failed.
+struct RestoreOutcome {
+  var report: RestoreReport?
+  var error: (any Error)?
+}
+
+/// Restores of which each call fails in turn.
+extension FaultFixture {
+  /// Restores with nothing failing; all of it has to come.
+  func restore(_ snapshot: StoredSnapshot, _ request: RestoreRequest) throws {
+    let reader = try rig.repository.beginReading()
+    let plan = try RestorePlan.make(snapshot, request, from: reader)
+    let report = try RestoreOperation(plan, from: reader, threads: 2).run()
+    #expect(report.isComplete, "\(report.failed) \(report.damaged)")
+  }
+
+  /// Restores with each call failing, and has what came of it checked; gives how many times that
+  /// ended it or was named.
+  func eachRestore(
+    _ kind: FaultKind, _ snapshot: StoredSnapshot, _ request: RestoreRequest,
+    _ check: (RestoreOutcome, String) throws -> Void
+  ) throws -> Int {
+    var failures = 0
+    for call in 1...2000 {
+      var outcome = RestoreOutcome()
+      let isThere = try kind.inject(at: call, storage) {
+        do {
+          let reader = try repository.beginReading()
+          let plan = try RestorePlan.make(snapshot, request, from: reader)
+          outcome.report = try RestoreOperation(plan, from: reader, threads: 2).run()
+        } catch {
+          outcome.error = error
+        }
+      }
+      let what = "\(kind), call \(call)"
+      if let error = outcome.error { #expect(tellsWhatAndWhere(error), "\(what): \(error)") }
+      if outcome.report?.isComplete != true { failures += 1 }
+      try check(outcome, "\(what), \(outcome.error.map { "\($0)" } ?? "reported")")
+      if !isThere {
+        #expect(outcome.report?.isComplete == true, "\(what)")
+        return failures
+      }
+    }
+    Issue.record("\(kind) does not end")
+    return failures
+  }
+}

@@ -1,0 +1,121 @@
+import ArchiveStore
+import BuiltinPolicies
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+
+/// A directory to back up, a repository, and the program's policies.
+struct Fixture {
+  let directory: TemporaryDirectory
+  let repository: Repository
+
+  init(inMemory: Bool = false) throws {
+    directory = try TemporaryDirectory("lifecycle", inMemory: inMemory)
+    _ = try Directory.make(path: directory.path("tree"))
+    repository = try Repository.create(
+      in: try LocalStorage.create(path: directory.path("repo")), program: "test")
+  }
+
+  static let library = PolicyLibrary(
+    BuiltinPolicies.files.map { PolicySource(name: $0.name, bytes: $0.bytes, origin: .builtin) })
+
+  static func policy(
+    _ layout: Layout, _ patterns: [CommandLinePattern] = []
+  ) throws -> CompiledPolicy {
+    try library.compile(PolicyRequest(layout: layout, patterns: patterns))
+  }
+
+  /// Looks at the tree as a plain directory.
+  func scan(
+    _ patterns: [CommandLinePattern] = [], options: ScanOptions = ScanOptions()
+  ) throws -> DeviceScan {
+    let device = try Device.find(root: directory.path("tree"), layout: .folder)
+    return DeviceScan.run(device, policy: try Self.policy(.folder, patterns), options: options)
+  }
+
+  /// Backs the tree up, as a scan found it.
+  func backup(_ scan: DeviceScan) throws -> BackupReport {
+    try BackupOperation(
+      BackupPlan.make(scan), to: repository, BackupRequest(program: "test")
+    ).run()
+  }
+
+  /// Backs the tree up as it is.
+  func backup() throws -> BackupReport { try backup(scan()) }
+
+  /// A request with a state of earlier runs, an hour after everything was last changed. The source counts
+  /// as one on a disk: of what lies in memory no file is ever settled.
+  func request(keeping cache: ByteString) -> BackupRequest {
+    var request = BackupRequest(
+      program: "test", workers: 2, cache: directory.path(cache),
+      now: { Timestamp(seconds: Host.now().seconds + 3600) })
+    request.times = .exact
+    return request
+  }
+
+  /// Backs the tree up with a state of earlier runs, an hour after everything was last changed.
+  func backup(
+    to other: Repository? = nil, keeping cache: ByteString, _ patterns: [CommandLinePattern] = [],
+    _ change: (inout BackupRequest) -> Void = { _ in }
+  ) throws -> BackupReport {
+    var request = request(keeping: cache)
+    change(&request)
+    return try BackupOperation(
+      BackupPlan.make(scan(patterns)), to: other ?? repository, request
+    ).run()
+  }
+
+  /// Restores a path of a snapshot as a new directory; gives the report.
+  func restore(
+    _ report: BackupReport, _ path: ByteString = "folders/tree", to name: ByteString = "back",
+    from other: Repository? = nil
+  ) throws -> RestoreReport {
+    guard let snapshot = report.snapshot else { throw Missing() }
+    let reader = try (other ?? repository).beginReading()
+    let plan = try RestorePlan.make(
+      snapshot, path: path, to: directory.path(name), from: reader)
+    return try RestoreOperation(plan, from: reader).run()
+  }
+
+  struct Missing: Error {}
+
+  /// The text of a file below the rig's directory.
+  func text(_ path: ByteString) throws -> String {
+    String(decoding: try directory.read(path), as: UTF8.self)
+  }
+
+  /// What is below a path of the rig's directory, sorted.
+  func names(_ path: ByteString) throws -> [ByteString] {
+    try Directory.open(path: directory.path(path)).names()
+  }
+}
+
+extension DeviceScan {
+  /// What becomes of each entry, by its path in the only container.
+  var fates: [ByteString: ScannedEntry.Fate] {
+    guard let scan = containers.first else { return [:] }
+    var fates: [ByteString: ScannedEntry.Fate] = [:]
+    for index in scan.entries.indices { fates[scan.path(index)] = scan.entries[index].fate }
+    return fates
+  }
+}
+
+extension Fixture {
+  /// Removes all files in a directory.
+  func empty(_ path: ByteString) throws {
+    let directory = try Directory.open(path: directory.path(path))
+    for name in try directory.names() { try directory.remove(name) }
+  }
+
+  /// The paths of the files in a cache whose names end so.
+  func stateFiles(_ cache: ByteString, _ suffix: String) throws -> [ByteString] {
+    let top = cache.appending("sandboxctl")
+    return try names(top).flatMap { repository in
+      let directory = top.appending(repository)
+      return try names(directory).filter { $0.description.hasSuffix(suffix) }
+        .map { directory.appending($0) }
+    }
+  }
+}

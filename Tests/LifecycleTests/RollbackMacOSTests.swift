@@ -1,0 +1,305 @@
+import ArchiveStore
+import Foundation
+import Lifecycle
+import PolicyEngine
+import SandboxModel
+import SystemIO
+import TestSupport
+import Testing
+
+/// The machine goes while an operation is taken back where the platform leaves containers in their places:
+/// an update by which the bundle gets another name, or an installation by which a container is first made
+/// and data of the home moves into it. The home is as before then, what came meanwhile is somewhere, and
+/// nothing else is left.
+@Suite(.spreadScans) struct RollbackMacOSTests {
+  /// Where the operation cannot go on, as something stands there: the first is an update's.
+  enum Conflict: CaseIterable, Sendable {
+    case bundle, container, moved
+  }
+
+  private static let policy = Result { try Fixture.policy(.macOS) }
+  private static let places: [ByteString] = ["Library/Application Support/One", "Documents/One"]
+  private static let inner: [ByteString] = [
+    "Library/Application Support/One", "Library/Preferences/One",
+  ]
+  private static let package = MemoryPackage(
+    shape: .contents,
+    migration: ContainerMigration(
+      moves: zip(places, inner).map { .init(source: $0, destination: $1) }, links: []),
+    files: ["Contents/MacOS/Example": "new program"])
+
+  /// Each call where time is no matter; else each thirteenth, from another one on at each run.
+  private static let stride = Sampling.stride(13)
+
+  private struct Home {
+    struct Entry: Equatable {
+      let kind: FileKind
+      let permissions: UInt16
+      let content: Int?
+    }
+
+    let rig: Fixture
+    let obstacle: Conflict
+    let before: [ByteString: Entry]
+
+    init(_ obstacle: Conflict) throws {
+      self.obstacle = obstacle
+      rig = try Fixture(inMemory: true)
+      let containers: ByteString = "home/Library/Containers"
+      for place in ["home/Applications", containers] {
+        _ = try Directory.make(path: rig.directory.path(place))
+      }
+      if obstacle == .bundle {
+        let old: ByteString = "home/Applications/Old.app/Contents"
+        try rig.directory.write(
+          UpdateFixture.info(UpdateFixture.app, "1.0", "10"), at: old.appending("Info.plist"))
+        try rig.directory.write("old program", at: old.appending("MacOS/Example"))
+        let data = containers.appending(ByteString(UpdateFixture.app)).appending("Data")
+        try rig.directory.write("a thesis", at: data.appending("Documents/thesis"))
+      }
+      for place in RollbackMacOSTests.places {
+        try rig.directory.write(
+          "of \(place)", at: ByteString("home").appending(place).appending("file"))
+      }
+      try rig.copy("home", to: "older")
+      before = try Self.contents(rig)
+    }
+
+    var root: ByteString { rig.directory.path("home") }
+
+    private static func contents(_ rig: Fixture) throws -> [ByteString: Entry] {
+      try rig.records("home").filter { !$0.key.isWithin(OwnNames.directory) }.mapValues {
+        Entry(kind: $0.kind, permissions: $0.permissions, content: $0.content)
+      }
+    }
+
+    func device() throws -> Device { try Device.find(root: root, layout: .macOS) }
+
+    func renew() throws -> AppChangePlan {
+      try rig.directory.directory.removeTree("home")
+      try rig.copy("older", to: "home")
+      let device = try device()
+      let scan = DeviceScan.run(device, policy: try RollbackMacOSTests.policy.get()) {
+        AppChangePlan.isConcerned($0, by: UpdateFixture.identifier, on: device)
+      }
+      var request = AppChangeRequest(
+        obstacle == .bundle ? .update : .install, of: UpdateFixture.identifier,
+        package: RollbackMacOSTests.package.app)
+      (request.isForced, request.savesFirst) = (true, false)
+      let plan = AppChangePlan.make(scan, request)
+      #expect(plan.refusals.isEmpty)
+      return plan
+    }
+
+    func update(_ plan: AppChangePlan) throws {
+      var source = RollbackMacOSTests.package
+      _ = try AppChangeOperation(
+        plan, saving: BackupRequest(program: "test"), to: rig.repository
+      ).run(&source)
+    }
+
+    func recover() throws -> RecoveryReport {
+      try Recovery(device(), policy: RollbackMacOSTests.policy.get(), isForced: true).run()
+    }
+
+    private var bundle: ByteString { root.appending("Applications/Example.app") }
+    private var container: ByteString {
+      root.appending("Library/Containers").appending(ByteString(UpdateFixture.app))
+    }
+    private var data: ByteString { container.appending("Data") }
+
+    private func isThere(_ path: ByteString) -> Bool {
+      (try? Directory.open(path: path.above(in: "/")).statusIfPresent(path.lastComponent ?? ""))
+        ?? nil != nil
+    }
+
+    /// Whether what stands in the way can come now, so that the rest is taken back.
+    var canBeObstructed: Bool {
+      switch obstacle {
+      case .bundle: !isThere(bundle)
+      case .container: !isThere(container)
+      case .moved: isThere(data) && !isThere(data.appending(RollbackMacOSTests.inner[1]))
+      }
+    }
+
+    func obstruct() throws {
+      let text = Array("foreign".utf8)
+      switch obstacle {
+      case .bundle: try Directory.make(path: bundle).create("foreign").write(text)
+      case .container: try Directory.make(path: container).create("foreign").write(text)
+      case .moved:
+        let place = data.appending(RollbackMacOSTests.inner[1])
+        try Directory.open(path: place.above(in: "/")).create(place.lastComponent ?? "").write(text)
+      }
+    }
+
+    /// An app writes into what has come by now.
+    func write() throws -> Bool {
+      let has = obstacle == .moved ? data : bundle
+      guard obstacle != .bundle, let directory = try? Directory.open(path: has) else {
+        return false
+      }
+      try directory.openOrCreate("written").write(Array("since".utf8))
+      return true
+    }
+
+    /// Holds that all is as it was, once what was interrupted has been taken back.
+    func expectAsBefore(written: Bool, _ what: String) throws {
+      #expect(try InterruptedOperation.all(on: root).isEmpty, "\(what)")
+      let place: ByteString? =
+        switch obstacle {
+        case .bundle: bundle
+        case .container: container
+        case .moved: nil
+        }
+      if let place {
+        #expect(try Directory.open(path: place).names() == ["foreign"], "\(what)")
+        try Directory.open(path: place.above(in: "/")).removeTree(place.lastComponent ?? "")
+      }
+      let contents = try Self.contents(rig)
+      let differences = Set(contents.keys).union(before.keys).filter { contents[$0] != before[$0] }
+      #expect(differences.isEmpty, "\(what): \(differences.sorted())")
+      let (found, texts) = try trash()
+      if written { #expect(texts.contains("since"), "\(what)") }
+      if place == nil { #expect(texts.contains("foreign"), "\(what)") }
+      for path in found where path != "operation.json" {
+        #expect(path.components.first == "taken-back", "\(what): \(path)")
+      }
+      let journal = (try? rig.names("home/.sandboxctl/journal")) ?? []
+      #expect(!journal.contains { $0.description.hasSuffix(".json") }, "\(what)")
+    }
+
+    /// The paths in the operation's directory in the trash, and the texts of its files.
+    private func trash() throws -> (paths: [ByteString], texts: [String]) {
+      let place: ByteString = "home/.sandboxctl/trash"
+      guard (try? rig.names(place)) != nil else { return ([], []) }
+      let files = try rig.records(place).filter { $0.value.kind == .file }.keys
+      let paths = files.map { path in
+        ByteString(path.components.dropFirst().map(\.bytes).joined(separator: [UInt8(ascii: "/")]))
+      }
+      return (paths, try files.map { try rig.text(place.appending($0)) })
+    }
+  }
+
+  /// A rename that is refused once, whichever it is: the update is done, or all is as it was, at once.
+  @Test(arguments: [Conflict.bundle, .container]) func aRefusedRenameLeavesNothingHalfDone(
+    _ obstacle: Conflict
+  ) throws {
+    let home = try Home(obstacle)
+    var (call, refused) = (0, 0)
+    while call < 100 {
+      call += 1
+      let plan = try home.renew()
+      let faults = Faults.Plan(failing: [.rename], at: call, number: 13)
+      var error: (any Error)?
+      Faults.inject(faults) {
+        do { try home.update(plan) } catch let failure { error = failure }
+      }
+      #expect(try InterruptedOperation.all(on: home.root).isEmpty, "call \(call)")
+      if error != nil {
+        refused += 1
+        try home.obstruct()
+        try home.expectAsBefore(written: false, "call \(call)")
+      } else {
+        let data = ByteString("home/Library/Containers/\(UpdateFixture.app)/Data")
+        let (file, text): (ByteString, String) =
+          obstacle == .bundle
+          ? ("Documents/thesis", "a thesis")
+          : ("Library/Preferences/One/file", "of Documents/One")
+        #expect(try home.rig.text(data.appending(file)) == text, "call \(call)")
+      }
+      if !faults.hasFired { break }
+    }
+    #expect(call < 100 && refused > 3, "\(call), \(refused)")
+  }
+
+  @Test(arguments: [Conflict.bundle, .container]) func theOperationItself(
+    _ obstacle: Conflict
+  ) throws {
+    let home = try Home(obstacle)
+    let whole = Faults.Plan(at: .max, number: 5)
+    var plan = try home.renew()
+    try home.obstruct()
+    _ = Faults.inject(whole) { #expect(throws: LifecycleError.self) { try home.update(plan) } }
+    try home.expectAsBefore(written: false, "not interrupted")
+    var random = Seeded.fresh("TakingBackMacOSTests")
+    var (call, interrupted, written) = (whole.count + 1, 0, 0)
+    call += Int.random(in: 0..<Self.stride, using: &random)
+    // From the last call to where it had not begun to be taken back.
+    while call > Self.stride {
+      call -= Self.stride
+      plan = try home.renew()
+      try home.obstruct()
+      _ = Faults.inject(Faults.Plan(at: call, number: 5, staysBroken: true)) {
+        #expect(throws: LifecycleError.self) { try home.update(plan) }
+      }
+      guard let left = try InterruptedOperation.all(on: home.root).first else {
+        try home.expectAsBefore(written: false, "call \(call)")
+        // Behind the first it was taken back; before the others it had not begun.
+        if interrupted > 0 { break }
+        continue
+      }
+      interrupted += 1
+      let isWritten = try home.write()
+      written += isWritten ? 1 : 0
+      let report = try home.recover()
+      #expect(report.done.map(\.isFinished) == [false] && report.blocked.isEmpty, "call \(call)")
+      #expect(report.done.allSatisfy { $0.failed.isEmpty }, "call \(call)")
+      try home.expectAsBefore(written: isWritten, "call \(call)")
+      if left.canBeFinished, !isWritten { break }
+    }
+    #expect(call > Self.stride && interrupted > 5, "\(interrupted) of \(whole.count)")
+    #expect(obstacle == .bundle || written > 0, "nothing had come")
+  }
+
+  @Test(arguments: Conflict.allCases) func theRecovery(_ obstacle: Conflict) throws {
+    let home = try Home(obstacle)
+    let last = try lastObstructed(home)
+    var random = Seeded.fresh("TakingBackMacOSTests")
+    var (call, interrupted, written) = (-Int.random(in: 0..<Self.stride, using: &random), 0, 0)
+    while call < 2000 {
+      call += Self.stride
+      let plan = try home.renew()
+      _ = Faults.inject(Faults.Plan(failing: [.rename], at: last, number: 5, staysBroken: true)) {
+        #expect(throws: LifecycleError.self) { try home.update(plan) }
+      }
+      try home.obstruct()
+      var isWritten = try home.write()
+      let faults = Faults.Plan(at: call, number: 5, staysBroken: true)
+      let isDone = Faults.inject(faults) { (try? home.recover())?.done.isEmpty == false }
+      if !isDone {
+        interrupted += 1
+        isWritten = try home.write() || isWritten
+        let report = try home.recover()
+        #expect(report.blocked.isEmpty, "call \(call)")
+        #expect(
+          report.done.allSatisfy { !$0.isFinished && $0.failed.isEmpty },
+          "call \(call): \(report.done.map(\.failed))")
+      }
+      written += isWritten ? 1 : 0
+      try home.expectAsBefore(written: isWritten, "call \(call)")
+      if !faults.hasFired { break }
+    }
+    #expect(call < 2000 && interrupted > 5, "\(call), \(interrupted)")
+    #expect(obstacle == .bundle || written > 0, "nothing had come")
+  }
+
+  /// The last rename at which the update can still be finished, and something can come into its way.
+  private func lastObstructed(_ home: Home) throws -> Int {
+    var (rename, last) = (0, 0)
+    while rename < 100 {
+      rename += 1
+      let plan = try home.renew()
+      let faults = Faults.Plan(failing: [.rename], at: rename, number: 5, staysBroken: true)
+      Faults.inject(faults) { _ = try? home.update(plan) }
+      if !faults.hasFired { break }
+      if try InterruptedOperation.all(on: home.root).first?.canBeFinished == true,
+        home.canBeObstructed
+      {
+        last = rename
+      }
+    }
+    #expect(rename < 100 && last > 0)
+    return last
+  }
+}

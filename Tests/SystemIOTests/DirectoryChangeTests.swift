@@ -1,0 +1,147 @@
+import Glibc
+import SystemIO
+import TestSupport
+import Testing
+
+@Suite struct DirectoryChangeTests {
+  let temporary: TemporaryDirectory
+  init() throws { temporary = try TemporaryDirectory("change") }
+
+  @Test func createRefusesWhatIsThere() throws {
+    let directory = try Directory.open(path: temporary.path)
+    _ = try directory.create("f", permissions: 0o600)
+    let error = failure { _ = try directory.create("f") }
+    #expect(error?.isExisting == true)
+    #expect(error?.operation == .create)
+    #expect(try directory.status("f").permissions == 0o600)
+    try directory.createDirectory("d", permissions: 0o700)
+    #expect(failure { try directory.createDirectory("d") }?.isExisting == true)
+    #expect(try directory.makeDirectory("d").names() == [])
+    #expect(try directory.status("d").permissions == 0o700)
+  }
+
+  @Test func openOrCreateKeepsWhatIsThere() throws {
+    try temporary.write("kept", at: "f")
+    let file = try temporary.directory.openOrCreate("f")
+    #expect(try file.read(count: 9, at: 0) == Array("kept".utf8))
+    let new = try temporary.directory.openOrCreate("new", permissions: 0o640)
+    #expect(try new.status().permissions == 0o640)
+  }
+
+  @Test func renameWithAndWithoutReplacing() throws {
+    try temporary.write("one", at: "a")
+    try temporary.write("two", at: "b")
+    let directory = try Directory.open(path: temporary.path)
+    let error = failure { try directory.rename("a", to: "b", in: directory, replacing: false) }
+    #expect(error?.number == EEXIST)
+    #expect(error?.operation == .rename)
+    #expect(try temporary.read("a") == Array("one".utf8))
+    #expect(try temporary.read("b") == Array("two".utf8))
+    try directory.rename("a", to: "b", in: directory)
+    #expect(try directory.names() == ["b"])
+    #expect(try temporary.read("b") == Array("one".utf8))
+    try directory.rename("b", to: "c", in: directory, replacing: false)
+    let other = try directory.makeDirectory("d")
+    try directory.rename("c", to: "moved", in: other)
+    #expect(try other.names() == ["moved"])
+    #expect(failure { try directory.rename("none", to: "x", in: directory) }?.isMissing == true)
+    try temporary.write("in the way", at: "e/f")
+    #expect(failure { try directory.rename("d", to: "e", in: directory) }?.isExisting == true)
+  }
+
+  @Test func linksKeepTheirTargetsBytes() throws {
+    let directory = try Directory.open(path: temporary.path)
+    let target = ByteString([0x2f, 0xff, 0x0a, 0x2e, 0x2e])
+    try directory.createLink("l", to: target)
+    #expect(try directory.target(of: "l") == target)
+    let long = ByteString(repeatElement(UInt8(ascii: "x"), count: 4095))
+    try directory.createLink("long", to: long)
+    #expect(try directory.target(of: "long") == long)
+    #expect(failure { try directory.createLink("l", to: "other") }?.isExisting == true)
+    #expect(failure { _ = try directory.target(of: "none") }?.isMissing == true)
+    try temporary.write("x", at: "f")
+    #expect(failure { _ = try directory.target(of: "f") }?.number == EINVAL)
+  }
+
+  @Test func hardLinksAreTheSameFile() throws {
+    try temporary.write("x", at: "a")
+    let directory = try Directory.open(path: temporary.path)
+    let other = try directory.makeDirectory("d")
+    try other.createHardLink("b", to: "a", in: directory)
+    #expect(try other.status("b").identity == directory.status("a").identity)
+    #expect(try directory.status("a").links == 2)
+    #expect(failure { try other.createHardLink("b", to: "a", in: directory) }?.isExisting == true)
+    try directory.createLink("l", to: "a")
+    // A link's own other name, not its target's.
+    try other.createHardLink("l2", to: "l", in: directory)
+    #expect(try other.status("l2").kind == .symlink)
+  }
+
+  @Test(arguments: [FileKind.fifo, .socket, .characterDevice, .blockDevice])
+  func specials(kind: FileKind) throws {
+    let directory = try Directory.open(path: temporary.path)
+    let device: UInt64 = kind == .fifo || kind == .socket ? 0 : 0x103
+    let error = failure {
+      try directory.createSpecial("s", kind: kind, permissions: 0o600, device: device)
+    }
+    guard error == nil else {
+      #expect(error?.number == EPERM, "devices need privileges, and only they")
+      #expect(device != 0)
+      return
+    }
+    let status = try directory.status("s")
+    #expect(status.kind == kind && status.specialDevice == device && status.permissions == 0o600)
+  }
+
+  @Test(arguments: [FileKind.file, .directory, .symlink])
+  func whatIsNoSpecialIsRefused(kind: FileKind) throws {
+    let error = failure {
+      try temporary.directory.createSpecial("s", kind: kind, permissions: 0o600)
+    }
+    #expect(error?.number == EINVAL && error?.operation == .createSpecial)
+    #expect(try temporary.directory.names() == [])
+  }
+
+  @Test func metadataOfChildrenIsALinksOwn() throws {
+    try temporary.write("x", at: "f")
+    let directory = try Directory.open(path: temporary.path)
+    try directory.createLink("l", to: "f")
+    let time = Timestamp(seconds: 5, nanoseconds: 7)
+    let before = try directory.status("f")
+    try directory.setModified(time, of: "l")
+    #expect(try directory.status("l").modified == time)
+    #expect(try directory.status("f").modified == before.modified)
+    if Host.userID == 0 {
+      try directory.setOwner(user: 77, group: 78, of: "l")
+      #expect(try directory.status("l").user == 77)
+      #expect(try directory.status("f").user == before.user)
+    }
+    try directory.setPermissions(0o604, of: "f")
+    #expect(try directory.status("f").permissions == 0o604)
+  }
+
+  @Test func metadataOfTheDirectoryItself() throws {
+    let directory = try temporary.directory.makeDirectory("d")
+    try directory.setPermissions(0o1777)
+    let time = Timestamp(seconds: 1_000_000_000, nanoseconds: 1)
+    try directory.setModified(time)
+    try directory.setOwner(user: Host.userID, group: Host.groupID)
+    let status = try temporary.directory.status("d")
+    #expect(status.permissions == 0o1777 && status.modified == time)
+    try directory.sync()
+    try directory.syncVolume()
+  }
+
+  @Test func removing() throws {
+    try temporary.write("x", at: "d/f")
+    let directory = try Directory.open(path: temporary.path)
+    #expect(failure { try directory.remove("d") }?.number == EISDIR)
+    #expect(failure { try directory.removeDirectory("d") }?.isExisting == true)
+    let below = try directory.directory("d")
+    #expect(failure { try below.removeDirectory("f") }?.number == ENOTDIR)
+    try below.remove("f")
+    try directory.removeDirectory("d")
+    #expect(failure { try directory.remove("d") }?.isMissing == true)
+    #expect(try directory.isEmpty())
+  }
+}

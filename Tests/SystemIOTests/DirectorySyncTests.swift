@@ -1,0 +1,49 @@
+import TestSupport
+import Testing
+
+@testable import SystemIO
+
+/// What makes the names of directories durable.
+@Suite struct DirectorySyncTests {
+  /// Errors of file systems that cannot sync folders: EINVAL and ENOTSUP.
+  @Test(arguments: [Int32(22), 95]) func aFileSystemThatCannotSyncDirectoriesIsNoError(
+    _ number: Int32
+  ) throws {
+    let temporary = try TemporaryDirectory("sync")
+    let directory = try Directory.open(path: temporary.path)
+    try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try directory.sync() }
+    #expect(UnsyncedDirectories.first != nil)
+    // A file's content is another matter.
+    let file = try directory.create("file")
+    let error = #expect(throws: SystemError.self) {
+      try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: number)) { try file.sync() }
+    }
+    #expect(error?.number == number)
+  }
+
+  @Test func otherErrorsOfADirectoryAreErrors() throws {
+    let temporary = try TemporaryDirectory("sync")
+    let error = #expect(throws: SystemError.self) {
+      try Faults.inject(Faults.Plan(failing: [.sync], at: 1, number: 5)) {
+        try temporary.directory.sync()
+      }
+    }
+    #expect(error?.number == 5)
+  }
+
+  /// Each directory that is made is named in its parent on the disk before anything relies on it.
+  @Test(arguments: [false, true]) func theParentsOfNewDirectoriesAreSynced(isResolved: Bool) throws
+  {
+    let temporary = try TemporaryDirectory("sync")
+    let path = temporary.path("one/two/three")
+    let counting = Faults.Plan(failing: [.sync], at: .max, number: 5)
+    try Faults.inject(counting) {
+      _ = try isResolved ? Directory.make(resolved: path) : Directory.make(path: path)
+    }
+    #expect(counting.count == 3)
+    try Faults.inject(counting) {
+      _ = try isResolved ? Directory.make(resolved: path) : Directory.make(path: path)
+    }
+    #expect(counting.count == 3)
+  }
+}

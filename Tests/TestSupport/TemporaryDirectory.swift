@@ -1,0 +1,73 @@
+public import Foundation
+public import SystemIO
+
+/// A new directory below the system's temporary one, removed with all that is in it when this value
+/// goes out of use, whatever names, depths and modes are in it then.
+///
+/// Not removed when `SANDBOXCTL_KEEP_TEMPORARY` is set: its path is printed instead.
+public final class TemporaryDirectory: Sendable {
+  /// The absolute path.
+  public let path: ByteString
+  /// The open directory.
+  public let directory: Directory
+  private let parent: Directory
+  private let name: ByteString
+
+  /// Makes the directory; `label` becomes a part of its name. With `inMemory` it lies in a file system
+  /// without a disk where there is one: for tests that sync thousands of times. Else it lies on a disk,
+  /// where times tell of changes, though the system's temporary directory may be in memory.
+  public init(_ label: String = "test", inMemory: Bool = false) throws {
+    let memory: ByteString = "/dev/shm"
+    let hasMemory = inMemory && (try? Directory.open(path: memory)) != nil
+    let above = hasMemory ? memory : Host.environment("TMPDIR") ?? Self.onDisk
+    name = ByteString("sandboxctl-\(label)-\(Host.randomHex(bytes: 6))")
+    path = try Host.realPath(above).appending(name)
+    parent = try Directory.open(path: above)
+    directory = try parent.makeDirectory(name, permissions: 0o755)
+  }
+
+  private static let onDisk: ByteString =
+    (try? Directory.open(path: "/tmp").volumeTimes()) == .loose ? "/var/tmp" : "/tmp"
+
+  deinit {
+    if Host.environment("SANDBOXCTL_KEEP_TEMPORARY") != nil {
+      print("kept: \(path)")
+      return
+    }
+    do {
+      try parent.removeTree(name)
+    } catch {
+      print("warning: a temporary directory stays: \(error)")
+    }
+  }
+
+  /// The path as a string.
+  public var string: String { String(decoding: path.bytes, as: UTF8.self) }
+
+  /// The path as a URL.
+  public var url: URL { URL(fileURLWithPath: string, isDirectory: true) }
+
+  /// The path of something in the directory.
+  public func path(_ relative: ByteString) -> ByteString { path.appending(relative) }
+
+  /// Writes a file at a relative path, with the directories above it that are missing.
+  public func write(_ bytes: [UInt8], at relative: ByteString) throws {
+    guard let name = relative.lastComponent else {
+      throw SystemError(.create, relative, number: EINVAL)
+    }
+    let above = relative.components.dropLast().reduce(path) { $0.appending($1) }
+    let file = try Directory.make(path: above).openOrCreate(name)
+    try file.truncate(to: 0)
+    try file.write(bytes)
+  }
+
+  /// Writes a text file at a relative path, with the directories above it that are missing.
+  public func write(_ text: String, at relative: ByteString) throws {
+    try write(Array(text.utf8), at: relative)
+  }
+
+  /// The whole content of the file at a relative path.
+  public func read(_ relative: ByteString) throws -> [UInt8] {
+    try Descriptor.open(path: path(relative)).readAll(limit: 1 << 30) ?? []
+  }
+}
