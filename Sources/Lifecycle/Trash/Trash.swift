@@ -108,8 +108,7 @@ public struct Trash: Sendable {
       guard let file = try ControlDirectory.file(name, in: journal) else { continue }
       guard let record = try JournalRecord.read(file) else { return true }
       if record.roots.contains(where: { root in item.directories.contains { root.path.isWithin($0) }
-        })
-      {
+      }) {
         return true
       }
     }

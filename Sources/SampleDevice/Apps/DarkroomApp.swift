@@ -29,7 +29,8 @@ enum DarkroomApp {
     data.add(marked())
     data.add(caches())
     data.add([
-      .directory("Documents/Inbox"), .directory("SystemData"), .directory("tmp", permissions: 0o700),
+      .directory("Documents/Inbox"), .directory("SystemData"),
+      .directory("tmp", permissions: 0o700),
       .noise("Documents/.DS_Store", head: [0, 0, 0, 1] + Array("Bud1".utf8), bytes: 600, day: -30),
       .picture("Darkroom Exports/Print.png", width: 60, height: 45, day: -12),
       try .xmlPlist(
